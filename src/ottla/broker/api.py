@@ -1,0 +1,77 @@
+"""What an API is: its messages, its versions, its handler; and the reply that is not ready yet."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ottla.channel.connection import Connection
+from ottla.wire.apis import BY_KEY
+from ottla.wire.message import Message
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+    from ottla.broker.dispatch import Route
+
+# Handlers are plain functions: (request, version, connection, broker) -> reply. The request is of the API's own
+# class, so each handler names it; here it can only be Any.
+Handler = Callable[[Any, int, "Connection", "Broker"], "Message | Pending | None"]
+
+
+class Api:
+    """One API of the protocol as this broker serves it.
+
+    `advertised_from` may lie below the served versions (KAFKA-18659: librdkafka turns compression off unless Produce is
+    advertised from 0).
+    """
+
+    __slots__ = ("advertised_from", "facts", "handle", "key", "name", "request", "response", "versions")
+
+    def __init__(
+        self,
+        request: type[Message],
+        response: type[Message],
+        handle: Handler,
+        *,
+        versions: range | None = None,
+        advertised_from: int | None = None,
+    ) -> None:
+        assert request.api_key is not None, "only requests have a key"
+        self.key: int = request.api_key
+        self.facts = BY_KEY[self.key]
+        self.name = self.facts.name
+        self.request = request
+        self.response = response
+        self.handle = handle
+        self.versions = self.facts.stable_versions if versions is None else versions
+        self.advertised_from = self.versions.start if advertised_from is None else advertised_from
+
+
+class Pending:
+    """A reply that waits for something. The handler returns it at once and resolves it later, exactly once."""
+
+    __slots__ = ("_connection", "_correlation_id", "_message", "_route", "parts")
+
+    def __init__(self) -> None:
+        self.parts: list[Any] | None = None
+        self._message: Message | None = None
+        self._connection: Connection | None = None
+        self._route: Route | None = None
+        self._correlation_id = 0
+
+    def attach(self, connection: Connection, route: "Route", correlation_id: int) -> None:
+        """Take a place in the connection's order of replies."""
+        self._connection = connection
+        self._route = route
+        self._correlation_id = correlation_id
+        if self._message is not None:
+            self.parts = route.parts(self._message, correlation_id)
+        connection.owe(self)
+        if self.parts is not None:
+            connection.settle()
+
+    def resolve(self, message: Message) -> None:
+        """Answer."""
+        assert self._message is None, "a reply is resolved once"
+        self._message = message
+        if self._connection is not None and self._route is not None:
+            self.parts = self._route.parts(message, self._correlation_id)
+            self._connection.settle()

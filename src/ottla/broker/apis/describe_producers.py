@@ -1,0 +1,52 @@
+"""DescribeProducers (61): the producers that a partition remembers, and their open transactions (KIP-664)."""
+
+from ottla.broker.api import Api
+from ottla.broker.broker import Broker
+from ottla.broker.replica import local_replica
+from ottla.channel.connection import Connection
+from ottla.controller.names import invalid_name
+from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
+
+Topic = DescribeProducersResponse.TopicResponse
+Part = Topic.PartitionResponse
+Producer = Part.ProducerState
+
+
+def handle(
+    request: DescribeProducersRequest, version: int, connection: Connection, broker: Broker
+) -> DescribeProducersResponse:
+    """Describe the producers of every partition that is led here."""
+    topics = []
+    for topic in request.topics:
+        fault = invalid_name(topic.name)
+        parts = []
+        for index in topic.partition_indexes:
+            part = Part(partition_index=index)
+            parts.append(part)
+            try:
+                if fault is not None:
+                    raise BrokerError(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
+                part.active_producers = _producers(topic.name, index, broker)
+            except BrokerError as error:
+                part.error_code, part.error_message = error.code, error.message
+        topics.append(Topic(name=topic.name, partitions=parts))
+    return DescribeProducersResponse(topics=topics)
+
+
+def _producers(topic: str, index: int, broker: Broker) -> list[Producer]:
+    partition = local_replica(broker, topic, index)
+    return [
+        Producer(
+            producer_id=each.producer_id,
+            producer_epoch=each.epoch,
+            last_sequence=each.batches[-1].last_sequence if each.batches else -1,
+            last_timestamp=each.last_timestamp,
+            coordinator_epoch=each.coordinator_epoch,
+            current_txn_start_offset=each.transaction_first_offset,
+        )
+        for each in partition.log.producers()
+    ]
+
+
+API = Api(DescribeProducersRequest, DescribeProducersResponse, handle)

@@ -1,0 +1,293 @@
+"""Fetch (1): read whole batches from partitions, now or once there is enough.
+
+v7 brought sessions, v12 epochs for truncation, v13 topic ids, v15 moved the replica id into a tag. A fetch in the
+middle of a batch gets the whole batch. Read-committed readers stop at the last stable offset and hear of aborted
+transactions.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from ottla.broker.api import Api, Pending
+from ottla.broker.broker import Broker
+from ottla.broker.fetch_session import FetchSession, Wanted
+from ottla.channel.connection import Connection
+from ottla.partition.partition import Partition
+from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.messages.fetch import FetchRequest, FetchResponse
+
+Topic = FetchResponse.FetchableTopicResponse
+Part = Topic.PartitionData
+Aborted = Part.AbortedTransaction
+Diverging = Part.EpochEndOffset
+
+_SESSIONLESS = -1
+
+
+def handle(
+    request: FetchRequest, version: int, connection: Connection, broker: Broker
+) -> FetchResponse | Pending:
+    """Read what is due; park when that is less than asked for."""
+    by_id = version >= 13
+    now_ms = broker.clock.now_ms()
+    sessions = broker.fetch_sessions
+    epoch = request.session_epoch
+    session: FetchSession | None = None
+    wanted: Iterable[Wanted] = ()
+    if epoch in (_SESSIONLESS, 0):
+        if request.session_id:
+            sessions.close(request.session_id)
+        if epoch == 0 and request.topics:
+            size = sum(len(topic.partitions) for topic in request.topics)
+            session = sessions.open(by_id, size, now_ms)
+        if session is None:
+            wanted = _all_wanted(request, by_id)
+    else:
+        try:
+            session = sessions.find(request.session_id, epoch, by_id, now_ms)
+        except BrokerError as error:
+            return FetchResponse(error_code=error.code)
+        session.next_epoch()
+        for topic in request.forgotten_topics_data:
+            name = topic.topic_id if by_id else topic.topic
+            for index in topic.partitions:
+                session.forget((name, index))
+    if session is not None:
+        for asked in request.topics:
+            name = asked.topic_id if by_id else asked.topic
+            for part in asked.partitions:
+                session.want((name, part.partition), part)
+        if not session.wanted:
+            sessions.close(session.id)
+            session = None
+    fetch = _Fetch(request, by_id, session, wanted, full=epoch <= 0, broker=broker)
+    response = fetch.read()
+    if request.max_wait_ms <= 0 or fetch.settled or fetch.bytes_read >= request.min_bytes:
+        return fetch.answer(response)
+    return fetch.park(response, connection)
+
+
+def _all_wanted(request: FetchRequest, by_id: bool) -> list[Wanted]:
+    found = []
+    for topic in request.topics:
+        name = topic.topic_id if by_id else topic.topic
+        for part in topic.partitions:
+            wanted = Wanted((name, part.partition))
+            wanted.update(part)
+            found.append(wanted)
+    return found
+
+
+class _Fetch:
+    """One fetch request: read, and if need be parked and read again."""
+
+    __slots__ = (
+        "_broker",
+        "_by_id",
+        "_bytes_max",
+        "_bytes_min",
+        "_committed",
+        "_full",
+        "_growth",
+        "_pending",
+        "_session",
+        "_timer",
+        "_wait_ms",
+        "_wanted",
+        "bytes_read",
+        "settled",
+    )
+
+    def __init__(
+        self,
+        request: FetchRequest,
+        by_id: bool,
+        session: FetchSession | None,
+        wanted: Iterable[Wanted],
+        *,
+        full: bool,
+        broker: Broker,
+    ) -> None:
+        self._broker = broker
+        self._by_id = by_id
+        self._session = session
+        self._wanted = wanted
+        self._full = full
+        self._committed = request.isolation_level == 1
+        self._bytes_max = min(request.max_bytes, broker.fetch_bytes_max)
+        self._bytes_min = request.min_bytes
+        self._wait_ms = request.max_wait_ms
+        self._growth: dict[Partition, int] = {}
+        self._pending: Pending | None = None
+        self._timer: Any = None
+        self.bytes_read = 0
+        self.settled = session is None and not wanted
+
+    # Reading
+
+    def read(self) -> list[tuple[Wanted, Part]]:
+        """Read everything that is due, within the limits, and note whether waiting could bring more."""
+        session = self._session
+        left = self._bytes_max
+        parts: list[tuple[Wanted, Part]] = []
+        self.bytes_read = 0
+        for wanted in self._wanted if session is None else session.turn():
+            part, partition = self._read(wanted, left)
+            size = len(part.records or b"")
+            left = max(0, left - size)
+            self.bytes_read += size
+            if session is not None:
+                session.watch(wanted, partition)
+                if part.error_code or wanted.offset < part.high_watermark:
+                    session.due[wanted.key] = wanted  # F3: more to say, at the back of the line
+            if part.error_code or part.diverging_epoch is not None:
+                self.settled = True
+            parts.append((wanted, part))
+        return parts
+
+    def _read(self, wanted: Wanted, left: int) -> tuple[Part, Partition | None]:
+        part = Part(partition_index=wanted.key[1], records=b"")
+        partition = None
+        try:
+            table = self._broker.table
+            topic, index = wanted.key
+            partition = table.by_id(topic, index) if self._by_id else table.by_name(topic, index)  # type: ignore[arg-type]
+            partition.check_epoch(wanted.leader_epoch)
+            log = partition.log
+            offset = wanted.offset
+            part.high_watermark = partition.high_watermark
+            part.last_stable_offset = partition.last_stable_offset
+            part.log_start_offset = log.start_offset
+            if wanted.fetched_epoch >= 0 and self._diverges(partition, wanted, part):
+                return part, partition
+            if not log.start_offset <= offset <= log.end_offset:
+                raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE)
+            end_offset = part.last_stable_offset if self._committed else part.high_watermark
+            if offset < end_offset and (left > 0 or not self.bytes_read):
+                size_max = min(wanted.bytes_max, left)
+                part.records = data = log.read(offset, size_max, end_offset, at_least_one=not self.bytes_read)
+                partition.bytes_out += len(data)
+            if self._committed:
+                part.aborted_transactions = (
+                    [
+                        Aborted(producer_id=producer_id, first_offset=first_offset)
+                        for producer_id, first_offset in log.aborted_transactions(offset, end_offset)
+                    ]
+                    if part.records
+                    else []
+                )
+            else:
+                part.aborted_transactions = None
+        except BrokerError as error:
+            part.error_code = error.code
+            part.high_watermark = part.last_stable_offset = part.log_start_offset = -1
+            part.aborted_transactions = None
+        return part, partition
+
+    @staticmethod
+    def _diverges(partition: Partition, wanted: Wanted, part: Part) -> bool:
+        """Tell a reader whose log branched off ours where the branch is (KIP-595)."""
+        epoch, end_offset = partition.log.end_offset_for_epoch(wanted.fetched_epoch)
+        if epoch < 0:
+            raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if epoch < wanted.fetched_epoch or end_offset < wanted.offset:
+            part.diverging_epoch = Diverging(epoch=epoch, end_offset=end_offset)
+            return True
+        return False
+
+    # Answering
+
+    def answer(self, parts: list[tuple[Wanted, Part]]) -> FetchResponse:
+        """Say what was read: everything on a full fetch, in a session only what is news."""
+        topics: list[Topic] = []
+        last: str | bytes | None = None
+        session = self._session
+        for wanted, part in parts:
+            if session is not None and not self._news(wanted, part):
+                continue
+            name = wanted.key[0]
+            if name != last:
+                topics.append(Topic(topic_id=name) if self._by_id else Topic(topic=name))
+                last = name
+            topics[-1].partitions.append(part)
+        return FetchResponse(session_id=0 if session is None else session.id, responses=topics)
+
+    def _news(self, wanted: Wanted, part: Part) -> bool:
+        news = (
+            self._full
+            or bool(part.records)
+            or part.error_code != 0
+            or part.diverging_epoch is not None
+            or part.high_watermark != wanted.high_watermark
+            or part.log_start_offset != wanted.start_offset
+        )
+        # An error is told again until it is gone: forget what was told, so that recovery is news as well.
+        wanted.high_watermark = -1 if part.error_code else part.high_watermark
+        wanted.start_offset = part.log_start_offset
+        return news
+
+    # Waiting
+
+    def park(self, parts: list[tuple[Wanted, Part]], connection: Connection) -> Pending:
+        """Wait for growth, or for the client's patience to end."""
+        pending = self._pending = Pending()
+        if self._session is not None:
+            for wanted, _ in parts:
+                self._session.due[wanted.key] = wanted
+            self._session.parked = self.wake
+        else:
+            for wanted, _ in parts:
+                partition = self._broker.table.find(wanted.key, self._by_id)
+                if partition is not None:
+                    partition.readers.add(self)
+                    wanted.partition = partition
+        for wanted, _ in parts:
+            if wanted.partition is not None:
+                self._growth[wanted.partition] = wanted.partition.bytes_in
+        self._timer = self._broker.call_later(self._wait_ms / 1000, self.finish)
+        connection.on_close = self.cancel
+        return pending
+
+    def wake(self, partition: Partition) -> None:
+        """A partition has grown; answer once the growth adds up to what was asked for."""
+        if self._pending is None:
+            return
+        growth = self._growth
+        if partition.error is None and self._bytes_min > 1:
+            growth.setdefault(partition, partition.bytes_in)
+            grown = sum(partition.bytes_in - before for partition, before in growth.items())
+            if self.bytes_read + grown < self._bytes_min:
+                return
+        # At the end of the loop's turn, so that a burst of appends is answered once.
+        self._unpark()
+        self._broker.call_soon(self._complete)
+
+    def finish(self) -> None:
+        """The client has waited long enough."""
+        if self._timer is not None:
+            self._unpark()
+            self._complete()
+
+    def cancel(self) -> None:
+        """The client has gone."""
+        self._unpark()
+        self._pending = None
+
+    def _unpark(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._session is not None:
+            self._session.parked = None
+        else:
+            for wanted in self._wanted:
+                if wanted.partition is not None:
+                    wanted.partition.readers.discard(self)
+
+    def _complete(self) -> None:
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.resolve(self.answer(self.read()))
+
+
+API = Api(FetchRequest, FetchResponse, handle)

@@ -1,0 +1,41 @@
+"""OffsetForLeaderEpoch (23): where an epoch ended.
+
+With it a reader can tell whether its position survived a change of leader.
+"""
+
+from ottla.broker.api import Api
+from ottla.broker.broker import Broker
+from ottla.channel.connection import Connection
+from ottla.wire.errors import BrokerError
+from ottla.wire.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+
+Topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
+Part = Topic.EpochEndOffset
+
+
+def handle(
+    request: OffsetForLeaderEpochRequest, version: int, connection: Connection, broker: Broker
+) -> OffsetForLeaderEpochResponse:
+    """Answer each partition with the end of the largest epoch not above the one asked for."""
+    topics = []
+    for topic in request.topics:
+        parts = []
+        for asked in topic.partitions:
+            part = Part(partition=asked.partition)
+            parts.append(part)
+            try:
+                partition = broker.table.by_name(topic.topic, asked.partition)
+                partition.check_epoch(asked.current_leader_epoch)
+                epoch, end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
+                # A consumer may not learn of records that are not committed.
+                part.leader_epoch, part.end_offset = epoch, min(end_offset, partition.high_watermark)
+            except BrokerError as error:
+                part.error_code = error.code
+        topics.append(Topic(topic=topic.topic, partitions=parts))
+    return OffsetForLeaderEpochResponse(topics=topics)
+
+
+API = Api(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, handle)

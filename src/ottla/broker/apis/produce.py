@@ -1,0 +1,104 @@
+"""Produce (0): append one record batch to each named partition.
+
+Served at v3 to v13, advertised from v0. acks=0 gets no answer; acks=1 and acks=all are answered once the records are
+durable in the sense of `ottla.flush`. v10 may carry a leader hint; v13 names topics by id.
+"""
+
+from ottla.broker.api import Api, Pending
+from ottla.broker.broker import Broker
+from ottla.channel.connection import Connection
+from ottla.partition.partition import Partition
+from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.messages.produce import ProduceRequest, ProduceResponse
+
+_TRANSACTIONAL_BYTE = 22  # the low byte of a batch's attributes
+_TRANSACTIONAL_BIT = 0x10
+
+Topic = ProduceResponse.TopicProduceResponse
+Part = Topic.PartitionProduceResponse
+
+
+def handle(
+    request: ProduceRequest, version: int, connection: Connection, broker: Broker
+) -> ProduceResponse | Pending | None:
+    """Append everything, then answer, wait, or stay silent, as `acks` says."""
+    acks = request.acks
+    now_ms = broker.clock.now_ms()
+    table = broker.table
+    waits: list[tuple[Partition, int, Part]] = []
+    topics = []
+    refused = False
+    for topic in request.topic_data:
+        parts = []
+        for wanted in topic.partition_data:
+            part = Part(index=wanted.index)
+            parts.append(part)
+            try:
+                if version >= 13:
+                    partition = table.by_id(topic.topic_id, wanted.index)
+                else:
+                    partition = table.by_name(topic.name, wanted.index)
+                if acks not in (-1, 0, 1):
+                    raise BrokerError(ErrorCode.INVALID_REQUIRED_ACKS)
+                records = wanted.records
+                if records is None:
+                    raise BrokerError(
+                        ErrorCode.INVALID_RECORD, "the request carries no records for this partition"
+                    )
+                if len(records) > _TRANSACTIONAL_BYTE and records[_TRANSACTIONAL_BYTE] & _TRANSACTIONAL_BIT:
+                    _refuse_transactional(request)
+                appended = partition.append(records, now_ms)
+                part.base_offset = appended.base_offset
+                part.log_append_time_ms = appended.log_append_time_ms
+                part.log_start_offset = partition.log.start_offset
+                if appended.end_offset > partition.high_watermark:
+                    waits.append((partition, appended.end_offset, part))
+            except BrokerError as error:
+                refused = True
+                part.base_offset = -1
+                part.error_code = error.code
+                part.error_message = error.message
+        topics.append(Topic(name=topic.name, topic_id=topic.topic_id, partition_responses=parts))
+    if acks == 0:
+        if refused:
+            # Nobody reads an answer, so a closed connection is the only way to say it.
+            connection.close()
+        return None
+    response = ProduceResponse(responses=topics)
+    if not waits:
+        return response
+    return _Durable(response, waits).pending
+
+
+def _refuse_transactional(request: ProduceRequest) -> None:
+    if request.transactional_id is None:
+        raise BrokerError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    raise BrokerError(ErrorCode.INVALID_TXN_STATE, "the partition is not part of an open transaction")
+
+
+class _Durable:
+    """A produce that waits until all its partitions are durable."""
+
+    __slots__ = ("_left", "_response", "pending")
+
+    def __init__(self, response: ProduceResponse, waits: list[tuple[Partition, int, Part]]) -> None:
+        self.pending = Pending()
+        self._response = response
+        self._left = len(waits)
+        for partition, end_offset, part in waits:
+            self._wait(partition, end_offset, part)
+
+    def _wait(self, partition: Partition, end_offset: int, part: Part) -> None:
+        def settled(error: BrokerError | None) -> None:
+            if error is not None:
+                part.error_code = error.code
+                part.error_message = error.message
+                part.base_offset = -1
+            self._left -= 1
+            if not self._left:
+                self.pending.resolve(self._response)
+
+        partition.when_durable(end_offset, settled)
+
+
+API = Api(ProduceRequest, ProduceResponse, handle, advertised_from=0)

@@ -1,0 +1,110 @@
+"""What handlers work with: the image, the partitions, the way to the controller, the doors to the world.
+
+B1  `image` is swapped by one assignment; a handler that reads it twice may see two images, so it reads it once.
+B2  `settings` are the effective ones: what the file says, under what operators changed at run time for all brokers,
+    under what they changed for this one. A change replaces the mapping, so it holds for the next request.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ottla.broker.fetch_session import FetchSessions
+from ottla.broker.producer_ids import ProducerIds
+from ottla.broker.versions import ApiVersions
+from ottla.channel.connection import Connections
+from ottla.controller.controller import Controller
+from ottla.metadata.image import EMPTY, Image
+from ottla.metadata.settings.layers import BrokerValues
+from ottla.partition.table import PartitionTable
+from ottla.quorum.quorum import Quorum
+from ottla.wire.errors import ErrorCode
+from ottla.world.clock import Clock
+
+
+class Timers(Protocol):
+    """The loop, as far as handlers may use it."""
+
+    def call_soon(self, callback: Callable[[], object]) -> object:
+        """Call at the end of the loop's turn."""
+        ...
+
+    def call_later(self, delay: float, callback: Callable[[], object]) -> Any:
+        """Call after `delay` seconds; the result has `cancel()`."""
+        ...
+
+
+class Broker:
+    """One broker."""
+
+    def __init__(
+        self,
+        node_id: int,
+        cluster_id: str,
+        settings: BrokerValues,
+        table: PartitionTable,
+        quorum: Quorum[Controller],
+        clock: Clock,
+        timers: Timers,
+        fetch_sessions: FetchSessions,
+        api_versions: ApiVersions,
+        connections: Connections,
+    ) -> None:
+        self.node_id = node_id
+        self.cluster_id = cluster_id
+        self.settings = settings
+        self.fetch_bytes_max: int = settings["fetch.max.bytes"]
+        self.table = table
+        self.clock = clock
+        self.fetch_sessions = fetch_sessions
+        self.api_versions = api_versions
+        self.connections = connections
+        self.epoch = -1
+        self.producer_ids = ProducerIds(node_id, quorum.submit, lambda: self.epoch)
+        self.call_soon = timers.call_soon
+        self.call_later = timers.call_later
+        self.submit = quorum.submit
+        self.quorum = quorum
+        self.image: Image = EMPTY
+        self.alive: frozenset[int] = frozenset()
+        self.last_failure: BaseException | None = None
+        self.failures = 0
+
+    def failed(self, error: BaseException) -> None:
+        """Count a handler that broke."""
+        self.failures += 1
+        self.last_failure = error
+
+    def adopt(self, image: Image) -> None:
+        """Take over a committed image."""
+        self.alive = frozenset(node for node, broker in image.brokers.items() if not broker.fenced)
+        self.image = image
+
+    def endpoints(self, listener: str) -> list[tuple[int, str, int, str | None]]:
+        """Return (node id, host, port, rack) of every broker that can be reached on a listener of this name."""
+        found = []
+        for node_id in sorted(self.alive):
+            broker = self.image.brokers[node_id]
+            endpoint = broker.listeners.get(listener)
+            if endpoint is not None:
+                found.append((node_id, endpoint.host, endpoint.port, broker.rack))
+        return found
+
+    def controller_hint(self) -> int:
+        """Return a broker that will take an admin request: any may, for they forward (KIP-590)."""
+        return self.node_id if self.node_id in self.alive else -1
+
+    @staticmethod
+    def absence(name: str) -> ErrorCode:
+        """Return why there is no topic of this name: it could not be, or it is not."""
+        return (
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
+        )
+
+
+_LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+_NAME_CHARACTERS_MAX = 249
+
+
+def is_topic_name(name: str) -> bool:
+    """Say whether Kafka would take this as a topic's name."""
+    return 0 < len(name) <= _NAME_CHARACTERS_MAX and name not in {".", ".."} and _LEGAL.issuperset(name)

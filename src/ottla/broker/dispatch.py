@@ -1,0 +1,142 @@
+"""From a frame to a handler and back: header, table, decode, handle, encode.
+
+This is the broker's main road; every request pays for each line here. A frame that cannot be understood closes its
+connection, as Kafka does, except ApiVersions, whose callers negotiate by trying (KIP-511).
+"""
+
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ottla.broker.api import Api, Pending
+from ottla.channel.connection import Connection
+from ottla.wire.errors import ProtocolError
+from ottla.wire.message import Message
+from ottla.wire.tags import BUDGET, read_unknown
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+_HEAD = struct.Struct(">hhih")  # api key, version, correlation id, length of the client id
+_REPLY_V0 = struct.Struct(">ii")  # size, correlation id
+_REPLY_V1 = struct.Struct(">iiB")  # and an empty tag section
+_API_VERSIONS = 18
+_CARRIES_RECORDS = frozenset({1, 78})  # Fetch, ShareFetch: their replies are written without copying records
+
+
+class Route:
+    """One API at one version, with its compiled codecs and its counters."""
+
+    __slots__ = (
+        "_encode",
+        "_encode_parts",
+        "_head",
+        "api",
+        "buckets",
+        "count",
+        "decode",
+        "errors",
+        "flexible",
+        "handle",
+        "version",
+    )
+
+    def __init__(self, api: Api, version: int) -> None:
+        self.api = api
+        self.version = version
+        self.handle = api.handle
+        self.decode: Callable[[bytearray, int, int], tuple[Any, int]] = api.request.decoder(version)
+        self.flexible = api.facts.request_header_version(version) >= 2
+        self._head = _REPLY_V1 if api.facts.response_header_version(version) >= 1 else _REPLY_V0
+        self._encode = api.response.encoder(version)
+        self._encode_parts = api.response.parts_encoder(version) if api.key in _CARRIES_RECORDS else None
+        self.count = 0
+        self.errors = 0
+
+    def parts(self, message: Message, correlation_id: int) -> list[Any]:
+        """Encode a reply as the buffers to write."""
+        head = self._head
+        if self._encode_parts is not None:
+            parts: list[Any] = []
+            self._encode_parts(message, parts)
+            size = sum(map(len, parts)) + head.size - 4
+            values = (size, correlation_id) if head is _REPLY_V0 else (size, correlation_id, 0)
+            parts.insert(0, head.pack(*values))
+            return parts
+        out = bytearray(head.size)
+        self._encode(message, out)
+        if head is _REPLY_V0:
+            head.pack_into(out, 0, len(out) - 4, correlation_id)
+        else:
+            head.pack_into(out, 0, len(out) - 4, correlation_id, 0)
+        return [out]
+
+
+class Dispatcher:
+    """The API table, compiled on first use, and the function that serves a frame."""
+
+    def __init__(self, apis: tuple[Api, ...], broker: "Broker", report: Callable[[str], None]) -> None:
+        self.apis = {api.key: api for api in apis}
+        self.routes: dict[int, Route] = {}
+        self._broker = broker
+        self._report = report
+
+    def serve(self, connection: Connection, buffer: bytearray, position: int, end: int) -> None:
+        """Serve one frame: the bytes of `buffer` from `position` to `end`."""
+        try:
+            key, version, correlation_id, length = _HEAD.unpack_from(buffer, position)
+            position += 10
+            route = self.routes.get(key << 16 | version)
+            if route is None:
+                route = self._route(key, version)
+                if route is None:
+                    self._unsupported(connection, key, version, correlation_id)
+                    return
+            if length > 0:
+                if position + length > end:
+                    raise ProtocolError("the client id runs past the end of the request")
+                client_id = buffer[position : position + length]
+                if client_id != connection.session.client_id:
+                    connection.session.client_id = client_id
+                position += length
+            if route.flexible:
+                if buffer[position]:
+                    _, position, _ = read_unknown(buffer, position, end, BUDGET)
+                else:
+                    position += 1
+            request, _ = route.decode(buffer, position, end)
+        except (ProtocolError, struct.error, IndexError) as error:
+            self._report(f"closing {connection.peer}: malformed request: {error}")
+            connection.close()
+            return
+        route.count += 1
+        try:
+            reply = route.handle(request, route.version, connection, self._broker)
+        except Exception as error:  # noqa: BLE001
+            # The fault is ours, or of a kind Kafka has no code for: one client loses its connection, nobody else.
+            self._report(f"closing {connection.peer}: {route.api.name} v{version} failed: {error!r}")
+            self._broker.failed(error)
+            connection.close()
+            return
+        if reply is None:
+            return
+        if type(reply) is Pending:
+            reply.attach(connection, route, correlation_id)
+        else:
+            connection.reply(route.parts(reply, correlation_id))  # type: ignore[arg-type]  # a Message
+
+    def _route(self, key: int, version: int) -> Route | None:
+        api = self.apis.get(key)
+        if api is None or version not in api.versions:
+            return None
+        route = self.routes[key << 16 | version] = Route(api, version)
+        return route
+
+    def _unsupported(self, connection: Connection, key: int, version: int, correlation_id: int) -> None:
+        if key == _API_VERSIONS:
+            route = self._route(key, 0)
+            assert route is not None
+            connection.reply(route.parts(self._broker.api_versions.unsupported, correlation_id))
+            return
+        self._report(f"closing {connection.peer}: API {key} version {version} is not served")
+        connection.close()

@@ -1,0 +1,1 @@
+"""Counters as Prometheus reads them, under the names that Kafka's dashboards already ask for."""

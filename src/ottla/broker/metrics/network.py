@@ -1,0 +1,53 @@
+"""Connections and requests, and how much of its time the loop has left."""
+
+from collections.abc import Iterable, Iterator
+
+from ottla.broker.dispatch import Route
+from ottla.broker.metrics.text import Family, counter, gauge
+from ottla.channel.connection import Connections
+
+_SOCKETS = "kafka_server_socket_server_metrics_"
+_TRAFFIC = "kafka_server_brokertopicmetrics_"
+
+
+def network(connections: Connections, listeners: Iterable[str]) -> Iterator[Family]:
+    """Connections by listener; one loop serves them all, so there is one network processor."""
+    counts = dict.fromkeys(listeners, 0)
+    for connection in connections.open:
+        counts[connection.listener] = counts.get(connection.listener, 0) + 1
+    family = gauge(_SOCKETS + "connection_count", "Open connections.")
+    for listener, count in counts.items():
+        family.add(count, listener=listener, networkProcessor=0)
+    yield family
+    yield counter(_SOCKETS + "connection_creation_total", "Connections accepted.").add(connections.accepted)
+    yield counter("ottla_connections_refused_total", "Connections over a limit.").add(connections.refused)
+
+
+def requests(routes: Iterable[Route], failures: int) -> Iterator[Family]:
+    """Requests by API and version."""
+    family = counter("kafka_network_requestmetrics_requests_total", "Requests served.")
+    for route in sorted(routes, key=lambda route: (route.api.key, route.version)):
+        family.add(route.count, request=route.api.name, version=route.version)
+    yield family
+    yield counter("ottla_handler_failures_total", "Requests that broke their handler.").add(failures)
+
+
+class Idleness:
+    """The share of time that the loop did nothing, between one page and the next."""
+
+    def __init__(self, cpu_seconds: float, now: float) -> None:
+        self._cpu_seconds = cpu_seconds
+        self._at = now
+        self._idle = 1.0
+
+    def families(self, cpu_seconds: float, now: float) -> Iterator[Family]:
+        """Idleness under the names of the two thread pools whose work one loop does here."""
+        passed = now - self._at
+        if passed > 0:
+            self._idle = min(1.0, max(0.0, 1 - (cpu_seconds - self._cpu_seconds) / passed))
+            self._cpu_seconds, self._at = cpu_seconds, now
+        help = "Share of time that the loop was idle."
+        yield gauge("kafka_network_socketserver_networkprocessoravgidle_percent", help).add(self._idle)
+        yield gauge("kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent", help).add(
+            self._idle
+        )

@@ -1,0 +1,65 @@
+"""The page: every family once, in the order in which a person would read it.
+
+A page costs a look at each partition, so it is made when asked for and not before. What sleeps since a clean start is
+woken a little at each page, for its offsets are only known once it is awake.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from ottla.broker.broker import Broker
+from ottla.broker.dispatch import Dispatcher
+from ottla.broker.metrics.cluster import cluster
+from ottla.broker.metrics.network import Idleness, network, requests
+from ottla.broker.metrics.partitions import PartitionGauges
+from ottla.broker.metrics.process import loop_cpu_seconds, process
+from ottla.broker.metrics.quorum import quorum
+from ottla.broker.metrics.text import Family, gauge, page_text
+from ottla.broker.metrics.topics import TopicTraffic
+from ottla.channel.connection import Connections
+from ottla.world.disk import Disk
+
+_WOKEN_PER_PAGE = 256
+
+
+class Page:
+    """What `/metrics` shows. `listeners` are those of the broker, the first being the one that others are told of."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        dispatcher: Dispatcher,
+        connections: Connections,
+        disk: Disk,
+        listeners: Iterable[str],
+        version: str,
+    ) -> None:
+        self._broker = broker
+        self._dispatcher = dispatcher
+        self._connections = connections
+        self._disk = disk
+        self._listeners = tuple(listeners)
+        self._version = version
+        self._start_ms = broker.clock.now_ms()
+        self._traffic = TopicTraffic()
+        self._partitions = PartitionGauges()
+        self._idleness = Idleness(loop_cpu_seconds(), broker.clock.monotonic())
+
+    def __call__(self) -> bytes:
+        """Render the page."""
+        self._broker.table.wake_some(_WOKEN_PER_PAGE)
+        return page_text(self.families())
+
+    def families(self) -> Iterator[Family]:
+        """Everything there is to tell."""
+        broker = self._broker
+        about = gauge("ottla_info", "The version of this software.")
+        yield about.add(1, version=self._version, node_id=broker.node_id, cluster_id=broker.cluster_id)
+        yield from self._traffic.families(broker.table.partitions.values())
+        yield from requests(self._dispatcher.routes.values(), broker.failures)
+        yield from network(self._connections, self._listeners)
+        yield from self._idleness.families(loop_cpu_seconds(), broker.clock.monotonic())
+        yield from self._partitions.families(broker)
+        active = broker.quorum.leader_id == broker.node_id
+        yield from cluster(broker, active=active, listener=self._listeners[0])
+        yield from quorum(broker)
+        yield from process(self._disk, self._start_ms)

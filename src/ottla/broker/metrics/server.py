@@ -1,0 +1,173 @@
+"""The page with metrics over HTTP/1.1: GET and HEAD of `/metrics`, and `/healthz` for those who ask whether we live.
+
+P1  A peer costs a bounded head (16 KB), and gets no second page before it has taken the first.
+P2  At most 64 peers are connected at a time; the next one is told 503 and let go.
+P3  A peer that has sent no whole request for 60 seconds is let go.
+
+The protocol itself is h11's; nothing here parses a byte.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import h11
+
+from ottla.broker.metrics.text import CONTENT_TYPE
+from ottla.world.network import Listening, Network
+
+_HEAD_BYTES_MAX = 16 << 10
+_PEERS_MAX = 64
+_PATIENCE_S = 60.0
+_PLAIN = "text/plain; charset=utf-8"
+
+Answer = tuple[int, str, bytes]  # status, content type, body
+
+
+class Timers(Protocol):
+    """The loop, as far as a peer needs it."""
+
+    def call_later(self, delay: float, callback: Callable[[], object]) -> Any:
+        """Call back after `delay` seconds, unless the result is cancelled before."""
+        ...
+
+
+class MetricsServer:
+    """Serves a page to whoever asks. `page` is called for each scrape, on the loop."""
+
+    def __init__(self, page: Callable[[], bytes], timers: Timers) -> None:
+        self._page = page
+        self.timers = timers
+        self.peers: set[Peer] = set()
+        self._listening: Listening | None = None
+
+    @property
+    def port(self) -> int:
+        """The port that was bound."""
+        assert self._listening is not None, "the server listens"
+        return self._listening.port
+
+    async def start(self, network: Network, host: str, port: int) -> None:
+        """Listen; OSError says why not."""
+        self._listening = await network.listen(host, port, lambda: Peer(self))
+
+    async def stop(self) -> None:
+        """Accept no more, and hang up on everybody."""
+        if self._listening is not None:
+            await self._listening.stop()
+        for peer in tuple(self.peers):
+            peer.hang_up()
+
+    def answer(self, method: bytes, target: bytes) -> Answer:
+        """Say what there is at a target."""
+        path = target.partition(b"?")[0]
+        if path not in (b"/metrics", b"/healthz"):
+            return 404, _PLAIN, b"there is /metrics, and /healthz\n"
+        if method not in (b"GET", b"HEAD"):
+            return 405, _PLAIN, b"only GET and HEAD\n"
+        if path == b"/healthz":
+            return 200, _PLAIN, b"ok\n"
+        return 200, CONTENT_TYPE, self._page()
+
+
+class Peer(asyncio.Protocol):
+    """One HTTP connection."""
+
+    def __init__(self, server: MetricsServer) -> None:
+        self._server = server
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_BYTES_MAX)
+        self._transport: Any = None
+        self._patience: Any = None
+        self._request: h11.Request | None = None
+        self._writable = True
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the peer in, or turn it away."""
+        self._transport = transport
+        if len(self._server.peers) >= _PEERS_MAX:
+            self._refuse(503)
+            return
+        self._server.peers.add(self)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the peer."""
+        self._server.peers.discard(self)
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the protocol, and answer every whole request."""
+        self._http.receive_data(data)
+        self._serve()
+
+    def eof_received(self) -> bool:
+        """Hang up when the peer does."""
+        return False
+
+    def pause_writing(self) -> None:
+        """Serve a peer no more that does not take its page."""
+        self._writable = False
+        self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """Go on with what the peer sent meanwhile."""
+        self._writable = True
+        self._transport.resume_reading()
+        self._serve()
+
+    def hang_up(self) -> None:
+        """Send what is written and close."""
+        self._transport.close()
+
+    def _serve(self) -> None:
+        try:
+            while self._writable and self._step():
+                pass
+        except h11.RemoteProtocolError as error:
+            self._refuse(error.error_status_hint)
+
+    def _step(self) -> bool:
+        """Take one event; False when there is nothing to do until the peer sends more."""
+        http = self._http
+        event = http.next_event()
+        if isinstance(event, h11.Request):
+            self._request = event
+        elif isinstance(event, h11.EndOfMessage):
+            assert self._request is not None
+            self._reply(self._request)
+            if http.our_state is h11.MUST_CLOSE:
+                self.hang_up()
+                return False
+            http.start_next_cycle()
+            self._wait()
+        # A body that comes with a request is read and forgotten.
+        return isinstance(event, h11.Request | h11.Data | h11.EndOfMessage)
+
+    def _reply(self, request: h11.Request) -> None:
+        status, content_type, body = self._server.answer(request.method, request.target)
+        headers = [("content-type", content_type), ("content-length", str(len(body)))]
+        if status == 405:
+            headers.append(("allow", "GET, HEAD"))
+        self._send(h11.Response(status_code=status, headers=headers))
+        if request.method != b"HEAD":
+            self._send(h11.Data(data=body))
+        self._send(h11.EndOfMessage())
+
+    def _refuse(self, status: int) -> None:
+        if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            headers = [("content-length", "0"), ("connection", "close")]
+            self._send(h11.Response(status_code=status, headers=headers))
+            self._send(h11.EndOfMessage())
+        self.hang_up()
+
+    def _send(self, event: h11.Event) -> None:
+        data = self._http.send(event)
+        if data:
+            self._transport.write(data)
+
+    def _wait(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+        self._patience = self._server.timers.call_later(_PATIENCE_S, self.hang_up)

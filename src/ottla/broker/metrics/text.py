@@ -1,0 +1,76 @@
+"""Prometheus' text format, version 0.0.4: families of samples, a line each.
+
+A family is written as a whole, since scrapers refuse one that stands in two places, and a family without samples is
+left out. Labels are escaped, for topic names and client software names come from outside.
+"""
+
+from collections.abc import Iterable, Iterator
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+COUNTER = "counter"
+GAUGE = "gauge"
+
+Number = int | float
+
+
+class Family:
+    """One metric name with all its samples."""
+
+    __slots__ = ("help", "kind", "name", "samples")
+
+    def __init__(self, name: str, kind: str, help: str) -> None:
+        self.name = name
+        self.kind = kind
+        self.help = help
+        self.samples: list[tuple[str, Number]] = []
+
+    def add(self, value: Number, **labels: object) -> "Family":
+        """Add a sample."""
+        self.samples.append((label_text(labels) if labels else "", value))
+        return self
+
+    def lines(self) -> Iterator[str]:
+        """The family as it is written."""
+        name = self.name
+        yield f"# HELP {name} {self.help}"
+        yield f"# TYPE {name} {self.kind}"
+        for labels, value in self.samples:
+            yield f"{name}{labels} {number_text(value)}"
+
+
+def counter(name: str, help: str) -> Family:
+    """A family of numbers that only grow."""
+    return Family(name, COUNTER, help)
+
+
+def gauge(name: str, help: str) -> Family:
+    """A family of numbers that come and go."""
+    return Family(name, GAUGE, help)
+
+
+def label_text(labels: dict[str, object]) -> str:
+    """Labels in braces."""
+    return "{" + ",".join(f'{name}="{_escape(str(value))}"' for name, value in labels.items()) + "}"
+
+
+def number_text(value: Number) -> str:
+    """A number as Prometheus parses it."""
+    if isinstance(value, float):
+        if value != value:
+            return "NaN"
+        if value in (float("inf"), float("-inf")):
+            return "+Inf" if value > 0 else "-Inf"
+    return repr(value)
+
+
+def page_text(families: Iterable[Family]) -> bytes:
+    """A whole page."""
+    lines = [line for family in families if family.samples for line in family.lines()]
+    lines.append("")
+    return "\n".join(lines).encode()
+
+
+def _escape(value: str) -> str:
+    if "\\" in value or '"' in value or "\n" in value:
+        return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return value

@@ -1,0 +1,92 @@
+"""Producer ids: handed out one by one, from blocks that the controller allocates a thousand at a time.
+
+I1  An id is handed out once in the life of a cluster. What is left of a block when the broker stops is never used.
+I2  The next block is asked for when nine tenths of this one are gone, so that nobody waits for it as a rule; whoever
+    comes when there is none waits, and is refused only when the controller cannot be reached.
+
+    take() --have one--> done(id)
+       |
+       +-- have none --> waiting --block--> done(id)
+                            +----refused--> done(error)
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from ottla.controller.controller import Controller
+from ottla.replicated.decision import Decision
+from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+
+R = TypeVar("R")
+Done = Callable[[int | BrokerError], None]
+
+_PREFETCH_AT = 0.9
+
+
+class Submit(Protocol):
+    """The way to the active controller."""
+
+    def __call__(
+        self, decide: Callable[[Controller, int], Decision[R]], done: Callable[[R | BrokerError], None]
+    ) -> None:
+        """Let the controller decide, and call back once that is committed."""
+        ...
+
+
+class ProducerIds:
+    """The ids this broker may hand out. `epoch` tells the broker's own epoch at the time of the call."""
+
+    __slots__ = ("_asked", "_blocks", "_epoch", "_node_id", "_prefetch_at", "_submit", "_waiting")
+
+    def __init__(self, node_id: int, submit: Submit, epoch: Callable[[], int]) -> None:
+        self._node_id = node_id
+        self._submit = submit
+        self._epoch = epoch
+        self._blocks: deque[range] = deque()
+        self._prefetch_at = -1
+        self._waiting: deque[Done] = deque()
+        self._asked = False
+
+    def take(self, done: Done) -> None:
+        """Call back with an id nobody has had, or with why there is none."""
+        self._waiting.append(done)
+        self._serve()
+
+    def _serve(self) -> None:
+        waiting, blocks = self._waiting, self._blocks
+        while waiting and blocks:
+            block = blocks[0]
+            if len(block) > 1:
+                blocks[0] = block[1:]
+            else:
+                blocks.popleft()
+            waiting.popleft()(block[0])
+            if block[0] >= self._prefetch_at and len(blocks) <= 1:
+                self._ask()
+        if waiting:
+            self._ask()
+
+    def _ask(self) -> None:
+        if self._asked:
+            return
+        self._asked = True
+        request = AllocateProducerIdsRequest(broker_id=self._node_id, broker_epoch=self._epoch())
+        self._submit(lambda controller, now: controller.allocate_producer_ids(request, now), self._answered)
+
+    def _answered(self, outcome: AllocateProducerIdsResponse | BrokerError) -> None:
+        self._asked = False
+        if isinstance(outcome, BrokerError) or outcome.error_code:
+            # Kafka's code for it: older clients take most others for final (KAFKA-14694).
+            refusal = BrokerError(
+                ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "Producer ID block is full. Waiting for next block"
+            )
+            waiting, self._waiting = self._waiting, deque()
+            for done in waiting:
+                done(refusal)
+            return
+        block = range(outcome.producer_id_start, outcome.producer_id_start + outcome.producer_id_len)
+        self._blocks.append(block)
+        self._prefetch_at = block.start + int(len(block) * _PREFETCH_AT)
+        self._serve()

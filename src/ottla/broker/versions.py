@@ -1,0 +1,57 @@
+"""The answer to ApiVersions, made once for each finalized set of features."""
+
+from collections.abc import Iterable
+
+from ottla.broker.api import Api
+from ottla.metadata.feature import SUPPORTED
+from ottla.metadata.image import Image
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+
+class ApiVersions:
+    """What is advertised, as a message."""
+
+    def __init__(self, apis: Iterable[Api]) -> None:
+        self._keys = [
+            ApiVersionsResponse.ApiVersion(
+                api_key=api.key, min_version=api.advertised_from, max_version=api.versions.stop - 1
+            )
+            for api in sorted(apis, key=lambda api: api.key)
+        ]
+        supported = ApiVersionsRequest.versions
+        own = ApiVersionsResponse.ApiVersion(
+            api_key=ApiVersionsRequest.api_key, min_version=supported.start, max_version=supported.stop - 1
+        )
+        self.unsupported = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[own])
+        self._image: Image | None = None
+        self._answers: dict[bool, ApiVersionsResponse] = {}
+
+    def answer(self, image: Image, version: int) -> ApiVersionsResponse:
+        """Return the response for the features finalized in `image`."""
+        if self._image is None or self._image.features != image.features:
+            self._answers = {}
+        self._image = image
+        # A minimum of 0 is left out below v4, since older clients refuse it (KAFKA-17011).
+        whole = version >= 4
+        if whole not in self._answers:
+            self._answers[whole] = self._response(image, whole)
+        return self._answers[whole]
+
+    def _response(self, image: Image, whole: bool) -> ApiVersionsResponse:
+        return ApiVersionsResponse(
+            api_keys=self._keys,
+            supported_features=[
+                ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=low, max_version=high)
+                for name, (low, high) in sorted(SUPPORTED.items())
+                if whole or low > 0
+            ],
+            finalized_features_epoch=image.offset,
+            finalized_features=[
+                ApiVersionsResponse.FinalizedFeatureKey(
+                    name=name, max_version_level=level, min_version_level=level
+                )
+                for name, level in sorted(image.features.all().items())
+                if level > 0
+            ],
+        )

@@ -1,0 +1,1 @@
+"""Framed requests and replies over a byte stream."""

@@ -1,0 +1,322 @@
+"""The server's end of a connection: frames in, replies out, in order.
+
+C1  Replies leave in the order of their requests, however long one of them takes.
+C2  A frame is served from the buffer it was read into. Whoever serves it keeps no view of that buffer after returning.
+C3  An idle connection owns no buffer: all connections of a loop read into one shared buffer, and only the tail of a
+    frame that has not arrived wholly moves to a buffer of the connection's own.
+C4  Memory follows bytes that have arrived, not lengths that were claimed.
+C5  A peer that does not read its replies, or has too many requests open, is not read from until it catches up.
+
+    READING --stall()--> STALLED --resume()--> READING
+       |                    |
+       +------ close() -----+--> CLOSED        (replies still owed are dropped)
+"""
+
+import asyncio
+import struct
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+_SIZE = struct.Struct(">i")
+_OPEN_REQUESTS_MAX = 256
+_EXACT_FRAME_BYTES_MAX = 4 << 20
+_WRITE_BUFFER_HIGH_BYTES = 4 << 20
+
+Buffer = bytearray | bytes | memoryview
+
+
+class Reply(Protocol):
+    """An answer that is owed: its parts once it is ready, None until then."""
+
+    parts: list[Any] | None
+
+
+Serve = Callable[["Connection", bytearray, int, int], None]
+
+
+class ReceiveBuffer:
+    """The one buffer that all connections of a loop read into."""
+
+    __slots__ = ("data", "view")
+
+    def __init__(self, size_bytes: int = 256 << 10) -> None:
+        self.data = bytearray(size_bytes)
+        self.view = memoryview(self.data)
+
+
+class Connections:
+    """Every open connection of a broker, with the limits they share."""
+
+    __slots__ = (
+        "accepted",
+        "by_address",
+        "frame_bytes_max",
+        "open",
+        "per_address_max",
+        "receive",
+        "refused",
+        "tick",
+        "total_max",
+    )
+
+    def __init__(self, *, frame_bytes_max: int, total_max: int, per_address_max: int) -> None:
+        self.receive = ReceiveBuffer()
+        self.open: set[Connection] = set()
+        self.by_address: dict[str, int] = {}
+        self.frame_bytes_max = frame_bytes_max
+        self.total_max = total_max
+        self.per_address_max = per_address_max
+        self.accepted = 0
+        self.refused = 0
+        self.tick = 0
+
+    def admit(self, connection: "Connection") -> bool:
+        """Count a new connection in, or refuse it over a limit."""
+        address = connection.peer
+        if len(self.open) >= self.total_max or self.by_address.get(address, 0) >= self.per_address_max:
+            self.refused += 1
+            return False
+        self.accepted += 1
+        self.open.add(connection)
+        self.by_address[address] = self.by_address.get(address, 0) + 1
+        return True
+
+    def forget(self, connection: "Connection") -> None:
+        """Count a connection out."""
+        if connection in self.open:
+            self.open.remove(connection)
+            left = self.by_address[connection.peer] - 1
+            if left:
+                self.by_address[connection.peer] = left
+            else:
+                del self.by_address[connection.peer]
+
+    def close_idle(self, ticks_max: int) -> int:
+        """Start a new tick and close whoever sent nothing for `ticks_max` of them and is owed nothing."""
+        self.tick += 1
+        idle = [c for c in self.open if self.tick - c.touched > ticks_max and not c.owed]
+        for connection in idle:
+            connection.close()
+        return len(idle)
+
+
+class Connection(asyncio.BufferedProtocol):
+    """One client. `serve(connection, buffer, start, end)` is called for each whole frame."""
+
+    __slots__ = (
+        "_frame",
+        "_have",
+        "_need",
+        "_receive",
+        "_serve",
+        "_stalled",
+        "_writable",
+        "backlog",
+        "closed",
+        "connections",
+        "listener",
+        "on_close",
+        "owed",
+        "peer",
+        "session",
+        "touched",
+        "transport",
+    )
+
+    def __init__(self, connections: Connections, listener: str, serve: Serve) -> None:
+        self.connections = connections
+        self.listener = listener
+        self.owed: deque[Reply] = deque()
+        self.closed = False
+        self.session: Any = None
+        self.on_close: Callable[[], None] | None = None
+        self.peer = ""
+        self.touched = connections.tick
+        self.backlog: bytearray | None = None
+        self.transport: Any = None
+        self._receive = connections.receive
+        self._serve = serve
+        self._frame: bytearray | None = None
+        self._have = 0
+        self._need = 0
+        self._stalled = False
+        self._writable = True
+
+    # Life
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport, or close it over a limit."""
+        self.transport = transport
+        self.peer = (transport.get_extra_info("peername") or ("",))[0]
+        if not self.connections.admit(self):
+            self.closed = True
+            self.transport.abort()
+            return
+        self.transport.set_write_buffer_limits(high=_WRITE_BUFFER_HIGH_BYTES)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Drop what is owed; nobody is there to read it."""
+        self.closed = True
+        self.connections.forget(self)
+        self.owed.clear()
+        self._frame = self.backlog = None
+        if self.on_close is not None:
+            self.on_close()
+            self.on_close = None
+
+    def close(self) -> None:
+        """Send what is written and hang up."""
+        if not self.closed:
+            self.closed = True
+            self.transport.close()
+
+    def eof_received(self) -> bool:
+        """Hang up when the peer does."""
+        return False
+
+    # Frames in
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Say where the next bytes go: the rest of a half-read frame, or the shared buffer."""
+        frame = self._frame
+        if frame is None:
+            return self._receive.view
+        return memoryview(frame)[self._have :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Serve every whole frame that has arrived."""
+        self.touched = self.connections.tick
+        if self._frame is None:
+            self._take(self._receive.data, 0, nbytes)
+            return
+        self._have += nbytes
+        frame = self._frame
+        if self._have < len(frame):
+            return
+        if self._need < 0:
+            self._sized(frame)
+        elif self._have < self._need:  # C4: the claim was long, and so far it has been kept
+            self._keep_tail(frame, 0, self._have)
+        else:
+            self._frame = None
+            self._serve(self, frame, 4, self._need)
+
+    def _take(self, buffer: bytearray, position: int, end: int) -> None:
+        unpack = _SIZE.unpack_from
+        serve = self._serve
+        limit = self.connections.frame_bytes_max
+        while end - position >= 4:
+            (size,) = unpack(buffer, position)
+            if not 0 <= size <= limit:
+                self.close()
+                return
+            stop = position + 4 + size
+            if stop > end:
+                break
+            serve(self, buffer, position + 4, stop)
+            position = stop
+            if self._stalled:
+                self.backlog = buffer[position:end]
+                return
+            if self.closed:
+                return
+        if position < end:
+            self._keep_tail(buffer, position, end)
+
+    def _keep_tail(self, buffer: bytearray, position: int, end: int) -> None:
+        have = end - position
+        if have < 4:
+            # Not even the size is here: ask for exactly those bytes next.
+            self._need = -1
+            frame = bytearray(4)
+        else:
+            self._need = _SIZE.unpack_from(buffer, position)[0] + 4
+            frame = bytearray(min(self._need, max(_EXACT_FRAME_BYTES_MAX, 2 * have)))
+        frame[:have] = memoryview(buffer)[position:end]
+        self._frame = frame
+        self._have = have
+
+    def _sized(self, frame: bytearray) -> None:
+        """The four bytes of a size that came torn are complete now."""
+        (size,) = _SIZE.unpack_from(frame)
+        self._frame = None
+        if not 0 <= size <= self.connections.frame_bytes_max:
+            self.close()
+        elif size == 0:
+            self._serve(self, frame, 4, 4)
+        else:
+            self._keep_tail(frame, 0, 4)
+
+    # Replies out
+
+    def reply(self, parts: list[Any]) -> None:
+        """Send an answer that is ready, behind those that are owed."""
+        if self.closed:
+            return
+        if self.owed:
+            self.owe(Ready(parts))
+        elif len(parts) == 1:
+            self.transport.write(parts[0])
+        else:
+            self.transport.writelines(parts)
+
+    def owe(self, reply: Reply) -> None:
+        """Keep a place in the order for an answer that is not ready."""
+        self.owed.append(reply)
+        if len(self.owed) >= _OPEN_REQUESTS_MAX:
+            self.stall()
+
+    def settle(self) -> None:
+        """Send every ready answer at the head of the order."""
+        owed = self.owed
+        if self.closed:
+            owed.clear()
+            return
+        ready: list[Any] = []
+        while owed and (parts := owed[0].parts) is not None:
+            owed.popleft()
+            ready += parts
+        if ready:
+            self.transport.writelines(ready)
+        if self._stalled and self._writable and len(owed) < _OPEN_REQUESTS_MAX // 2:
+            self.resume()
+
+    # Back-pressure
+
+    def stall(self) -> None:
+        """Read no more until the peer has caught up."""
+        if not self._stalled and not self.closed:
+            self._stalled = True
+            self.transport.pause_reading()
+
+    def resume(self) -> None:
+        """Go on with the frames that were left, then with the socket."""
+        if self.closed:
+            return
+        self._stalled = False
+        backlog, self.backlog = self.backlog, None
+        if backlog:
+            self._take(backlog, 0, len(backlog))
+        if not self._stalled and not self.closed:
+            self.transport.resume_reading()
+
+    def pause_writing(self) -> None:
+        """The peer does not read: neither do we."""
+        self._writable = False
+        self.stall()
+
+    def resume_writing(self) -> None:
+        """The peer reads again."""
+        self._writable = True
+        if self._stalled and len(self.owed) < _OPEN_REQUESTS_MAX // 2:
+            self.resume()
+
+
+class Ready:
+    """An answer that is ready but stands behind one that is not."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: list[Any]) -> None:
+        self.parts: list[Any] | None = parts

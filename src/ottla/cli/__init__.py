@@ -1,0 +1,1 @@
+"""Commands; prints, never decides."""

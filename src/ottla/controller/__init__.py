@@ -1,0 +1,1 @@
+"""The active controller: a pure machine that turns commands into metadata records."""

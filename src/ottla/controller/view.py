@@ -1,0 +1,135 @@
+"""What a decision may look at: the image so far, this node's settings, and a source of chance."""
+
+from collections.abc import Iterator, Mapping
+
+from ottla.controller.names import Collisions
+from ottla.metadata.config import DEFAULT_BROKER, ConfigType
+from ottla.metadata.directory import MIGRATING, UNASSIGNED
+from ottla.metadata.image import Image
+from ottla.metadata.settings.definition import Value
+from ottla.metadata.settings.layers import BrokerValues
+from ottla.metadata.settings.topic import TOPIC, topic_defaults
+from ottla.metadata.topics import PartitionState, Topic
+from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.world.entropy import Entropy
+
+RECORDS_MAX = 10_000  # that one user's command may ask for
+
+
+class View:
+    """The cluster as the active controller sees it: with every record that was appended, committed or not."""
+
+    __slots__ = (
+        "_defaults",
+        "_defaults_of",
+        "_layers",
+        "_values",
+        "cluster_id",
+        "collisions",
+        "entropy",
+        "image",
+        "kraft_version",
+        "node_id",
+    )
+
+    def __init__(
+        self,
+        image: Image,
+        *,
+        node_id: int,
+        cluster_id: str,
+        values: BrokerValues,
+        entropy: Entropy,
+        kraft_version: int,
+    ) -> None:
+        self.image = image
+        self.node_id = node_id
+        self.cluster_id = cluster_id
+        self.entropy = entropy
+        self.kraft_version = kraft_version
+        self.collisions = Collisions(image.topics.by_name)
+        self._values = values
+        self._layers: tuple[Mapping[str, str], Mapping[str, str]] | None = None
+        self._defaults: Mapping[str, Value] = {}
+        self._defaults_of: BrokerValues | None = None
+
+    @property
+    def values(self) -> BrokerValues:
+        """The settings of this node, under the dynamic ones of the image."""
+        configs = self.image.configs
+        layers = (
+            configs.of(ConfigType.BROKER, DEFAULT_BROKER),
+            configs.of(ConfigType.BROKER, str(self.node_id)),
+        )
+        known = self._layers
+        if known is None or known[0] is not layers[0] or known[1] is not layers[1]:
+            self._values = self._values.with_dynamic(*layers)
+            self._layers = layers
+        return self._values
+
+    @property
+    def topic_defaults(self) -> Mapping[str, Value]:
+        """What a topic inherits from this node's settings."""
+        if self._defaults_of is not self.values:
+            self._defaults_of = self._values
+            self._defaults = topic_defaults(self._values)
+        return self._defaults
+
+    def number(self, name: str) -> int:
+        """The value of a broker setting that is a number."""
+        value = self.values[name]
+        assert isinstance(value, int)
+        return value
+
+    def topic_value(self, topic: str, name: str) -> Value:
+        """The value of one setting of one topic, its own or inherited."""
+        own = self.image.configs.of(ConfigType.TOPIC, topic).get(name)
+        if own is not None:
+            return TOPIC[name].parse(own)
+        return self.topic_defaults[name]
+
+    def min_isr(self, topic: Topic) -> int:
+        """How many replicas must be in sync for `topic`; never more than it has."""
+        value = self.topic_value(topic.name, "min.insync.replicas")
+        assert isinstance(value, int)
+        return min(value, len(topic.partitions[0].replicas))
+
+    def unclean_elections(self, topic: str) -> bool:
+        """True when a replica out of sync may lead this topic."""
+        return bool(self.topic_value(topic, "unclean.leader.election.enable"))
+
+    def is_active(self, broker_id: int) -> bool:
+        """True when a broker is registered, not fenced and not on its way out."""
+        broker = self.image.brokers.get(broker_id)
+        return broker is not None and broker.active
+
+    def can_lead(self, broker_id: int, state: PartitionState) -> bool:
+        """True when a broker is active and the directory of its replica works."""
+        broker = self.image.brokers.get(broker_id)
+        return broker is not None and broker.active and broker.has_online(state.directory_of(broker_id))
+
+    def default_directory(self, broker_id: int) -> bytes:
+        """Where a new replica on this broker goes; UNASSIGNED when the broker has to choose."""
+        broker = self.image.brokers.get(broker_id)
+        if broker is None:
+            return UNASSIGNED
+        if not broker.directories:
+            return MIGRATING
+        return broker.directories[0] if len(broker.directories) == 1 else UNASSIGNED
+
+    def check_epoch(self, broker_id: int, epoch: int) -> None:
+        """Refuse a broker that is not the one registered."""
+        broker = self.image.brokers.get(broker_id)
+        if broker is None:
+            raise BrokerError(
+                ErrorCode.STALE_BROKER_EPOCH, f"No broker registration found for broker id {broker_id}"
+            )
+        if broker.epoch != epoch:
+            message = f"Expected broker epoch {broker.epoch}, but got broker epoch {epoch}"
+            raise BrokerError(ErrorCode.STALE_BROKER_EPOCH, message)
+
+    def partitions(self) -> Iterator[tuple[Topic, int, PartitionState]]:
+        """Every partition of the cluster."""
+        for topic in self.image.topics.by_id.values():
+            for index, state in topic.partitions.items():
+                yield topic, index, state

@@ -1,0 +1,300 @@
+"""One of `log.dirs`: the logs in it, whose it is, and the files that make its next start a quick one.
+
+    CLOSED --open()--> OPEN --load()--> LOADED --close(clean)--> CLOSED       (with `.kafka_cleanshutdown`)
+                                          |
+                                       fail()--> OFFLINE                     (nothing is written there any more)
+
+V1  The clean-shutdown marker exists only while the directory is closed, and only if every log in it was closed cleanly.
+V2  After a clean stop `load` costs one directory listing: each log is a name until somebody asks for it. After an
+    unclean one every log is opened and recovered before `load` returns.
+V3  A checkpointed recovery point never exceeds what its log has synced.
+"""
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+
+from ottla.log import names
+from ottla.log.checkpoint import (
+    HIGH_WATERMARKS,
+    RECOVERY_POINTS,
+    START_OFFSETS,
+    CheckpointError,
+    PartitionKey,
+    read_offsets,
+    write_offsets,
+)
+from ottla.log.config import LogConfig
+from ottla.log.dormant import DormantLog
+from ottla.log.identity import Identity, read_identity, read_topic_id, write_identity, write_topic_id
+from ottla.log.log import Log
+from ottla.log.segment import Segment
+from ottla.wire.uuid import ZERO_UUID
+from ottla.world.disk import Disk, Lock
+from ottla.world.entropy import Entropy
+
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+LOCK = ".lock"
+
+_WARM_SEGMENTS_MAX = 64
+_SETTLE_BYTES = 64 << 20
+
+
+class LogDirectory:
+    """The logs of one directory."""
+
+    def __init__(
+        self,
+        path: str,
+        disk: Disk,
+        entropy: Entropy,
+        warn: Callable[[str], None],
+        on_offline: Callable[["LogDirectory", OSError], None] | None = None,
+    ) -> None:
+        self.path = path
+        self.disk = disk
+        self.logs: dict[PartitionKey, Log] = {}
+        # Copies on their way in from another directory, which take the place of the log there once they caught up.
+        self.futures: dict[PartitionKey, Log] = {}
+        self.identity: Identity | None = None
+        self.offline: OSError | None = None
+        self.was_clean = False
+        self.previous_broker_epoch = -1
+        self._entropy = entropy
+        self._warn = warn
+        self._on_offline = on_offline
+        self._lock: Lock | None = None
+        self._recovery_points: dict[PartitionKey, int] = {}
+        self._start_offsets: dict[PartitionKey, int] = {}
+        self._written: dict[str, dict[PartitionKey, int]] = {}
+        self._warm: OrderedDict[Segment, None] = OrderedDict()
+        self._doomed: list[tuple[list[str], int, int | None]] = []
+        self._last_ends: dict[PartitionKey, int] = {}
+
+    # Opening
+
+    def open(self) -> None:
+        """Take the lock and read what the directory says of itself; BlockingIOError when another process has it."""
+        self.disk.make_dirs(self.path)
+        self._lock = self.disk.lock(f"{self.path}/{LOCK}")
+        self.identity = read_identity(self.disk, self.path)
+        self._take_marker()
+        self._recovery_points = self._read_offsets(RECOVERY_POINTS)
+        self._start_offsets = self._read_offsets(START_OFFSETS)
+
+    def format(self, identity: Identity) -> None:
+        """Say whose directory it is."""
+        self.disk.make_dirs(self.path)
+        write_identity(self.disk, self.path, identity)
+        self.identity = identity
+
+    def _take_marker(self) -> None:
+        """Learn whether the last stop was clean. The marker goes at once: a crash from now on is one."""
+        path = f"{self.path}/{CLEAN_SHUTDOWN}"
+        try:
+            content = self.disk.read_bytes(path)
+        except FileNotFoundError:
+            return
+        self.was_clean = True
+        try:
+            self.previous_broker_epoch = int(json.loads(content)["brokerEpoch"])
+        except (ValueError, KeyError, TypeError):
+            self._warn(f"{path} names no broker epoch")
+        self.disk.remove(path)
+        self.disk.sync_dir(self.path)
+
+    def _read_offsets(self, name: str) -> dict[PartitionKey, int]:
+        try:
+            return read_offsets(self.disk, f"{self.path}/{name}")
+        except CheckpointError as error:
+            self._warn(f"{error}; going on without it")
+            return {}
+
+    def load(self, config_of: Callable[[str], LogConfig]) -> None:
+        """Learn which logs there are; recover them all unless the last stop was clean."""
+        for name in self.disk.list(self.path):
+            found = names.parse_partition_dir(name)
+            if found is None:
+                continue
+            key = (found.topic, found.partition)
+            path = f"{self.path}/{name}"
+            if found.mark == names.DELETE_DIR:
+                self.doom([path], 0)
+            elif found.mark == names.FUTURE_DIR:
+                self.futures[key] = self._existing(path, key, config_of(found.topic), clean=False)
+            elif not found.mark and key not in self.logs:
+                self.logs[key] = self._existing(path, key, config_of(found.topic), clean=self.was_clean)
+
+    def _existing(self, path: str, key: PartitionKey, config: LogConfig, *, clean: bool) -> Log:
+        checkpoints = self._start_offsets.get(key, 0), self._recovery_points.get(key, 0)
+        if clean:
+            return DormantLog(self, self.disk, path, key[0], key[1], config, checkpoints)
+        log = Log(self, self.disk, path, key[0], key[1], config)
+        log.topic_id = read_topic_id(self.disk, path) or ZERO_UUID
+        log.open(clean=False, start_offset=checkpoints[0], recovery_point=checkpoints[1])
+        log.rest()
+        return log
+
+    # Logs
+
+    def create_log(
+        self, topic: str, partition: int, topic_id: bytes, config: LogConfig, *, future: bool = False
+    ) -> Log:
+        """Make an empty log; with `future`, one that is to take the place of a log in another directory."""
+        key = (topic, partition)
+        name = names.partition_dir(topic, partition)
+        if future:
+            name = names.marked_dir(topic, partition, self._entropy.uuid(), names.FUTURE_DIR)
+        path = f"{self.path}/{name}"
+        self.disk.make_dirs(path)
+        log = Log(self, self.disk, path, topic, partition, config)
+        log.topic_id = topic_id
+        log.create([write_topic_id(self.disk, path, topic_id)] if topic_id != ZERO_UUID else [])
+        (self.futures if future else self.logs)[key] = log
+        return log
+
+    def open_log(self, topic: str, partition: int, topic_id: bytes, config: LogConfig) -> Log:
+        """Return a log, whether it exists or not; usable before `load`."""
+        key = (topic, partition)
+        log = self.logs.get(key)
+        if log is None:
+            path = f"{self.path}/{names.partition_dir(topic, partition)}"
+            if not self.disk.is_dir(path):
+                return self.create_log(topic, partition, topic_id, config)
+            # Apache Kafka's marker does not speak for the metadata log, which its recovery points leave out.
+            log = self._existing(path, key, config, clean=self.was_clean and key in self._recovery_points)
+            self.logs[key] = log
+        log.config = config
+        return log
+
+    def delete_log(self, log: Log) -> None:
+        """Take a log out of service; its files are removed after a while."""
+        key = (log.topic, log.partition)
+        for table in (self.logs, self.futures):
+            if table.get(key) is log:
+                del table[key]
+        self._recovery_points.pop(key, None)
+        self._start_offsets.pop(key, None)
+        log.delete()
+
+    def promote_future(self, topic: str, partition: int) -> Log:
+        """Put a caught-up copy into service under the partition's own name."""
+        log = self.futures.pop((topic, partition))
+        log.move(f"{self.path}/{names.partition_dir(topic, partition)}")
+        self.logs[topic, partition] = log
+        return log
+
+    # What a log asks of its home
+
+    def warn(self, text: str) -> None:
+        """Tell the operator."""
+        self._warn(text)
+
+    def touch(self, segment: Segment) -> None:
+        """Keep an inactive segment at hand, and let the one that was not read for longest rest."""
+        warm = self._warm
+        if segment in warm:
+            warm.move_to_end(segment)
+            return
+        warm[segment] = None
+        if len(warm) > _WARM_SEGMENTS_MAX:
+            warm.popitem(last=False)[0].rest()
+
+    def doom(self, paths: list[str], delay_ms: int) -> None:
+        """Have files or directories removed, `delay_ms` after the next `remove_doomed`."""
+        if paths:
+            self._doomed.append((paths, delay_ms, None))
+
+    def fail(self, error: OSError) -> None:
+        """Take the directory out of service; only the first failure counts."""
+        if self.offline is None:
+            self.offline = error
+            self._warn(f"{self.path} is offline: {error}")
+            if self._on_offline is not None:
+                self._on_offline(self, error)
+
+    def draw_below(self, bound: int) -> int:
+        """Draw a number in [0, bound)."""
+        return self._entropy.below(bound)
+
+    def draw_id(self) -> bytes:
+        """Draw sixteen random bytes."""
+        return self._entropy.uuid()
+
+    # Upkeep
+
+    def checkpoint(self) -> None:
+        """Write recovery points and start offsets, if one has moved."""
+        for log in self.logs.values():
+            if not log.is_dormant and log.unsettled_bytes > _SETTLE_BYTES:
+                log.settle()
+        recovery_points: dict[PartitionKey, int] = {}
+        start_offsets: dict[PartitionKey, int] = {}
+        for key, log in self.logs.items():
+            if log.is_dormant:
+                recovery_points[key] = self._recovery_points.get(key, 0)
+                if key in self._start_offsets:
+                    start_offsets[key] = self._start_offsets[key]
+            else:
+                recovery_points[key] = log.recovery_point
+                if log.start_offset > log.first_base_offset:
+                    start_offsets[key] = log.start_offset
+        self._write_offsets(START_OFFSETS, start_offsets)
+        self._write_offsets(RECOVERY_POINTS, recovery_points)
+
+    def read_high_watermarks(self) -> dict[PartitionKey, int]:
+        """Return the checkpointed high watermarks."""
+        return self._read_offsets(HIGH_WATERMARKS)
+
+    def write_high_watermarks(self, offsets: Mapping[PartitionKey, int]) -> None:
+        """Checkpoint high watermarks, if one has moved."""
+        self._write_offsets(HIGH_WATERMARKS, dict(offsets))
+
+    def _write_offsets(self, name: str, offsets: dict[PartitionKey, int]) -> None:
+        if self._written.get(name) != offsets:
+            write_offsets(self.disk, f"{self.path}/{name}", offsets)
+            self._written[name] = offsets
+
+    def remove_doomed(self, now_ms: int) -> int:
+        """Remove what has waited long enough; return how many files and directories went."""
+        waiting: list[tuple[list[str], int, int | None]] = []
+        removed = 0
+        for paths, delay_ms, due_ms in self._doomed:
+            due = now_ms + delay_ms if due_ms is None else due_ms
+            if due > now_ms:
+                waiting.append((paths, delay_ms, due))
+                continue
+            for path in paths:
+                if self.disk.is_dir(path):
+                    self.disk.remove_tree(path)
+                else:
+                    self.disk.remove(path)
+                removed += 1
+        self._doomed = waiting
+        return removed
+
+    def rest_idle(self) -> None:
+        """Give back the descriptors of logs that have not grown since the last call; they open again when used."""
+        ends: dict[PartitionKey, int] = {}
+        for key, log in self.logs.items():
+            if not log.is_dormant:
+                ends[key] = log.end_offset
+                if self._last_ends.get(key) == log.end_offset:
+                    log.rest()
+        self._last_ends = ends
+
+    def close(self, *, clean: bool = True, broker_epoch: int = -1) -> None:
+        """Close every log and leave the marker; an unclean or failed close leaves recovery to the next start."""
+        clean = clean and self.offline is None
+        try:
+            for log in [*self.logs.values(), *self.futures.values()]:
+                if not log.is_dormant:
+                    log.close(clean)
+            if clean:
+                self.checkpoint()
+                content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+                self.disk.write_atomic(f"{self.path}/{CLEAN_SHUTDOWN}", content.encode())
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+                self._lock = None

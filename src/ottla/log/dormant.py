@@ -1,0 +1,45 @@
+"""A log that is nothing but a name yet, because nobody has asked for it since a clean stop.
+
+The first attribute that only an open log has opens it and makes it a plain `Log`, whose attributes then cost nothing
+extra. So a start with thousands of partitions pays for the ones in use.
+"""
+
+from typing import Any
+
+from ottla.log.config import LogConfig
+from ottla.log.files import LogFiles
+from ottla.log.home import Home
+from ottla.log.identity import read_topic_id
+from ottla.log.log import Log
+from ottla.wire.uuid import ZERO_UUID
+from ottla.world.disk import Disk
+
+
+class DormantLog(Log):
+    """A log to be opened when it is first asked for something."""
+
+    __slots__ = ()
+
+    is_dormant = True
+
+    def __init__(
+        self,
+        home: Home,
+        disk: Disk,
+        path: str,
+        topic: str,
+        partition: int,
+        config: LogConfig,
+        checkpoints: tuple[int, int],
+    ) -> None:
+        super().__init__(home, disk, path, topic, partition, config)
+        self._checkpoints = checkpoints
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in LogFiles.__slots__:
+            raise AttributeError(name)
+        start_offset, recovery_point = self._checkpoints
+        self.topic_id = read_topic_id(self._disk, self.path) or ZERO_UUID
+        self.open(clean=True, start_offset=start_offset, recovery_point=recovery_point)
+        self.__class__ = Log  # type: ignore[assignment]
+        return getattr(self, name)

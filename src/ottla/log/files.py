@@ -1,0 +1,379 @@
+"""The files of a log: its segments and what stands beside them, and how they come and go.
+
+L7  All below `recovery_point` is on the device, and so are the files beside it that recovery will not rebuild.
+L8  The segment list is never empty; the last segment is the active one, and the log ends in it.
+
+Indexes, epochs and producer snapshots stay in memory until a roll, `settle` or `close`; recovery rebuilds what a
+crash takes.
+"""
+
+import errno
+from bisect import bisect_right
+
+from ottla.log import names, retention, swap
+from ottla.log.config import LogConfig
+from ottla.log.epoch_cache import EpochCache
+from ottla.log.home import Home
+from ottla.log.loading import Loaded, load
+from ottla.log.producer_state import Producers
+from ottla.log.replay import load_newest, replay
+from ottla.log.segment import RELATIVE_OFFSET_MAX, UNREAD, Segment
+from ottla.log.snapshots import Snapshots
+from ottla.log.synchronizer import Synchronizer
+from ottla.log.tail import Tail
+from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.world.disk import Disk, File
+
+_TRY_AGAIN = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
+
+
+class LogFiles:
+    """Segments, snapshots, epochs and producers of one partition, their first and last offset, and what is synced."""
+
+    __slots__ = (
+        "_active",
+        "_bases",
+        "_config",
+        "_disk",
+        "_epochs",
+        "_home",
+        "_producers",
+        "_roll_after",
+        "_segments",
+        "_snapshots",
+        "_sync",
+        "_tail",
+        "end_offset",
+        "partition",
+        "path",
+        "recovery_point",
+        "start_offset",
+        "topic",
+        "topic_id",
+    )
+
+    _active: Segment
+    _bases: list[int]
+    _epochs: EpochCache
+    _producers: Producers
+    _roll_after: int  # the timestamp up to which an append need not ask for the age of the active segment
+    _segments: list[Segment]
+    _snapshots: Snapshots
+    _sync: Synchronizer
+    _tail: Tail
+    end_offset: int
+    recovery_point: int
+    start_offset: int
+    topic_id: bytes
+
+    def __init__(
+        self, home: Home, disk: Disk, path: str, topic: str, partition: int, config: LogConfig
+    ) -> None:
+        self._home = home
+        self._disk = disk
+        self.path = path
+        self.topic = topic
+        self.partition = partition
+        self._config = config
+
+    # Coming into service
+
+    def create(self, beside: list[str]) -> None:
+        """Begin a new log in an empty directory; the files in `beside` are synced with its first records."""
+        segment = Segment.create(self._disk, self.path, 0)
+        snapshots = Snapshots(self._disk, self.path)
+        epochs = EpochCache(self._disk, self.path)
+        self._install(Loaded([segment], snapshots, epochs, Producers(), 0, 0, 0, clean=True))
+        self._sync.created([*segment.paths()[1:], *beside])
+
+    def open(self, *, clean: bool, start_offset: int = 0, recovery_point: int = 0) -> None:
+        """Read what the directory holds, and recover it after an unclean stop."""
+        loaded = load(
+            self._disk,
+            self.path,
+            self._config,
+            clean=clean,
+            start_offset=start_offset,
+            recovery_point=recovery_point,
+            warn=self._home.warn,
+        )
+        self._install(loaded)
+
+    def _install(self, loaded: Loaded) -> None:
+        self._segments = loaded.segments
+        self._bases = [segment.base_offset for segment in loaded.segments]
+        self._snapshots = loaded.snapshots
+        self._epochs = loaded.epochs
+        self._producers = loaded.producers
+        self.start_offset = loaded.start_offset
+        self.end_offset = loaded.end_offset
+        self.recovery_point = loaded.recovery_point
+        self._sync = Synchronizer(self._disk, self.path, loaded.end_offset if loaded.clean else -1)
+        self._activate(loaded.segments[-1])
+
+    def _activate(self, segment: Segment) -> None:
+        self._active = segment
+        self._tail = Tail(self.end_offset)
+        self._roll_after = UNREAD
+
+    # Growing
+
+    def _make_room(
+        self, size: int, offset: int, last_offset: int, max_timestamp: int, now_ms: int
+    ) -> Segment:
+        """Return the segment to append to: a new one if the active one is full, too old, or cannot count that far.
+
+        The age of a segment is the time from its first batch's timestamp to this one's; without timestamps it is the
+        time since its creation. Also works out up to which timestamp the next appends need not ask again.
+        """
+        segment, config = self._active, self._config
+        overflows = last_offset - segment.base_offset > RELATIVE_OFFSET_MAX
+        if segment.file.size:
+            if segment.created_ms == UNREAD:
+                segment.created_ms = now_ms
+            if (
+                overflows
+                or segment.file.size + size > config.segment_bytes
+                or self._age_ms(segment, max_timestamp, now_ms) > config.segment_ms - segment.jitter_ms
+                or self._index_is_full(segment)
+            ):
+                self.roll(offset)
+        elif overflows:
+            self.roll(offset)
+        segment = self._active
+        if not segment.file.size:
+            segment.first_timestamp = max_timestamp
+            segment.created_ms = now_ms
+            if config.segment_jitter_ms and not segment.jitter_ms:
+                segment.jitter_ms = self._home.draw_below(min(config.segment_jitter_ms, config.segment_ms))
+        first = segment.first_timestamp
+        self._roll_after = first + config.segment_ms - segment.jitter_ms if first >= 0 else UNREAD
+        return segment
+
+    def _age_ms(self, segment: Segment, max_timestamp: int, now_ms: int) -> int:
+        first = segment.load_first_timestamp()
+        if first >= 0:
+            return max_timestamp - first
+        return now_ms - segment.created_ms if now_ms != UNREAD else 0
+
+    def _index_is_full(self, segment: Segment) -> bool:
+        limit = self._config.segment_index_bytes
+        # The last slot of the time index is for the entry that closes it.
+        return (
+            segment.offset_index.count >= limit // segment.offset_index.entry.size
+            or segment.time_index.count >= limit // segment.time_index.entry.size - 1
+        )
+
+    def roll(self, base_offset: int = 0) -> None:
+        """Begin a new segment at the end of the log; an empty active segment already is one."""
+        base_offset = max(base_offset, self.end_offset)
+        active = self._active
+        if active.base_offset == base_offset and not active.file.size:
+            return
+        try:
+            active.retire()
+            snapshot = self._snapshots.take(base_offset, self._producers.snapshot())
+            self._epochs.flush()
+            segment = Segment.create(self._disk, self.path, base_offset)
+        except OSError as error:
+            raise self.storage_error(error) from error
+        self._sync.rolled(active, snapshot)
+        self._segments.append(segment)
+        self._bases.append(base_offset)
+        self._activate(segment)
+
+    def storage_error(self, error: OSError) -> BrokerError:
+        """Say a failed write in Kafka's words. A full disk may be tried again; all else takes the directory offline."""
+        if error.errno not in _TRY_AGAIN:
+            self._home.fail(error)
+        return BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot write to {self.path}: {error.strerror}")
+
+    # Measures
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of all segments."""
+        return sum(segment.file.size for segment in self._segments)
+
+    @property
+    def first_base_offset(self) -> int:
+        """Where the oldest segment begins, which may lie before the start offset."""
+        return self._bases[0]
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The segments, oldest first; the last one is being written."""
+        return list(self._segments)
+
+    # Forgetting
+
+    def truncate_to(self, offset: int) -> bool:
+        """Drop everything from `offset` on; say whether there was anything."""
+        if offset >= self.end_offset:
+            self._epochs.truncate_from_end(self.end_offset)
+            return False
+        if offset < self._bases[0]:
+            self.truncate_fully_and_start_at(offset)
+            return True
+        keep = bisect_right(self._bases, offset)
+        for segment in self._segments[keep:]:
+            segment.remove()
+            self._snapshots.remove(segment.base_offset)
+        del self._segments[keep:]
+        del self._bases[keep:]
+        self._segments[-1].truncate_to(offset)
+        self.end_offset = offset
+        self.recovery_point = min(self.recovery_point, offset)
+        self.start_offset = min(self.start_offset, offset)
+        self._epochs.truncate_from_end(offset)
+        self._rebuild_producers()
+        self._sync.truncated()
+        self._activate(self._segments[-1])
+        return True
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Drop everything and go on at `offset`."""
+        for segment in self._segments:
+            segment.remove()
+        segment = Segment.create(self._disk, self.path, offset)
+        self._segments = [segment]
+        self._bases = [offset]
+        self.start_offset = self.end_offset = self.recovery_point = offset
+        self._epochs.clear()
+        self._producers.clear(offset)
+        self._snapshots.remove_outside(offset, offset)
+        self._sync.truncated()
+        self._activate(segment)
+
+    def _rebuild_producers(self) -> None:
+        """Bring producer state to the end of a log that was cut."""
+        self._snapshots.remove_outside(self.start_offset, self.end_offset)
+        if self._producers.entries:
+            for text in load_newest(self._producers, self._snapshots, self.start_offset, self.end_offset):
+                self._home.warn(f"producer snapshot is passed over: {text}")
+            replay(self._producers, self._segments, self.end_offset)
+        else:
+            # Without producers before the cut there are none after it, and nothing has to be read.
+            self._producers.clear(self.end_offset)
+
+    def raise_start_offset(self, offset: int) -> bool:
+        """Hide everything below `offset`; say whether that is news. The segments go with the next retention run."""
+        if offset > self.end_offset:
+            raise BrokerError(
+                ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset} is above the log's end {self.end_offset}"
+            )
+        if offset <= self.start_offset:
+            return False
+        self.start_offset = offset
+        self._epochs.truncate_from_start(offset)
+        return True
+
+    def delete_old_segments(self, now_ms: int, high_watermark: int) -> int:
+        """Remove the oldest segments as the retention settings ask; return how many went."""
+        count = retention.breached(
+            self._segments, self._config, now_ms, high_watermark, self.start_offset, self.end_offset
+        )
+        if not count:
+            return 0
+        if count == len(self._segments):
+            self.roll()
+        self.raise_start_offset(self._bases[count])
+        gone = self._segments[:count]
+        del self._segments[:count]
+        del self._bases[:count]
+        paths: list[str] = []
+        for segment in gone:
+            segment.rename(names.DELETED)
+            paths += segment.paths()
+            self._snapshots.remove(segment.base_offset)
+        self._home.doom(paths, self._config.file_delete_delay_ms)
+        return count
+
+    def replace_segments(self, new: list[Segment], old: list[Segment]) -> None:
+        """Put cleaned segments in the place of those they were made from; a crash leaves one or the other."""
+        doomed = swap.replace(self._disk, self.path, self._segments, new, old)
+        self._bases = [segment.base_offset for segment in self._segments]
+        fresh = {segment.base_offset for segment in new}
+        paths: list[str] = []
+        for segment in doomed:
+            paths += segment.paths()
+            if segment.base_offset not in fresh:
+                self._snapshots.remove(segment.base_offset)
+        self._home.doom(paths, self._config.file_delete_delay_ms)
+
+    # Durability
+
+    def unsynced(self) -> list[File]:
+        """Return what must be synced for all appended so far to be durable; any thread may sync them.
+
+        Pin the files meanwhile, and call `synced` with the end offset of now when all have succeeded.
+        """
+        return self._sync.pending(self._segments, self._active, self.recovery_point, self.end_offset)
+
+    def synced(self, end_offset: int) -> None:
+        """Take note that everything `unsynced` named when the log ended at `end_offset` is on the device."""
+        point = min(self._sync.finished(end_offset, self._active.base_offset), self.end_offset)
+        if point > self.recovery_point:
+            self.recovery_point = point
+
+    def sync(self) -> None:
+        """Make all appended so far durable, here and now."""
+        end_offset = self.end_offset
+        for file in self.unsynced():
+            file.sync()
+        self.synced(end_offset)
+
+    @property
+    def has_unsynced_segments(self) -> bool:
+        """Whether a segment has been rolled since the last sync; without one, recovery would have to read it all."""
+        return self.recovery_point < self._active.base_offset
+
+    def settle(self) -> None:
+        """Write the files beside the batches up to the end of the log, so that recovery can resume here.
+
+        They are synced with the next `unsynced`.
+        """
+        if self._sync.settled_offset != self.end_offset:
+            active = self._active
+            active.retire()
+            path = self._snapshots.take(self.end_offset, self._producers.snapshot())
+            self._snapshots.remove_strays([*self._bases, self.end_offset])
+            self._sync.settled(active, path, self.end_offset)
+        self._epochs.flush()
+
+    @property
+    def unsettled_bytes(self) -> int:
+        """How many bytes recovery would have to read in the active segment, at most."""
+        return self._active.file.size - self._sync.settled_position(self._active)
+
+    # Going out of service
+
+    def close(self, clean: bool = True) -> None:
+        """Settle and sync everything, then give all descriptors back; an unclean close only does the latter."""
+        if clean:
+            self.settle()
+            self.sync()
+        self.rest()
+
+    def rest(self) -> None:
+        """Give descriptors back until the next use."""
+        for segment in self._segments:
+            segment.rest()
+
+    def delete(self) -> None:
+        """Give the directory a name that says it is deleted, and have it removed after a while."""
+        self.rest()
+        name = names.marked_dir(self.topic, self.partition, self._home.draw_id(), names.DELETE_DIR)
+        target = f"{self.path.rpartition('/')[0]}/{name}"
+        self.move(target)
+        self._home.doom([target], self._config.file_delete_delay_ms)
+
+    def move(self, path: str) -> None:
+        """Rename the directory."""
+        self._disk.rename(self.path, path)
+        self.path = path
+        for segment in self._segments:
+            segment.rename("", path)
+        self._epochs.move(path)
+        self._snapshots.move(path)
+        self._sync.move(path)

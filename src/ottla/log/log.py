@@ -1,0 +1,424 @@
+"""A partition's log: append at the end, read anywhere.
+
+L1  Offsets grow, densely on a leader; nothing is stored of an append that fails.
+L6  The cost of an append and of a read does not depend on how much the log holds.
+
+`append` is the hottest code of the program: one unpacking of the header, one expression that tells a plain batch from
+one that needs a second look (`validation`), one write. No clock is read here, `now_ms` comes in.
+"""
+
+import errno
+from bisect import bisect_right
+from typing import ClassVar, NamedTuple
+
+from crc32c import crc32c
+
+from ottla.log import lookup
+from ottla.log.config import LogConfig
+from ottla.log.files import LogFiles
+from ottla.log.home import Home
+from ottla.log.lookup import Found
+from ottla.log.producer_state import ProducerEntry
+from ottla.log.replay import apply_batch, read_marker
+from ottla.log.segment import RELATIVE_OFFSET_MAX, UNREAD, Header, Segment
+from ottla.log.transaction_index import AbortedTransaction
+from ottla.log.validation import check_client_batch, conform, split
+from ottla.wire.batch import (
+    BATCH_HEADER,
+    BATCH_HEADER_SIZE,
+    CODEC_MASK,
+    CONTROL,
+    LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+    TRANSACTIONAL,
+    crc_ok,
+    stamp,
+)
+from ottla.wire.compression import Codec
+from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.world.disk import Bytes, Disk, File
+
+_unpack_header = BATCH_HEADER.unpack_from
+_CRC_FROM = 21
+_PLAIN_BITS = CODEC_MASK | LOG_APPEND_TIME | CONTROL
+_CODEC_MAX = Codec.ZSTD.value
+
+
+class Appended(NamedTuple):
+    """What an append did: the offsets it took, or those it took the first time for a duplicate."""
+
+    base_offset: int
+    end_offset: int
+    log_append_time_ms: int = -1
+    duplicate: bool = False
+
+
+class Log(LogFiles):
+    """The batches of one partition in one directory."""
+
+    __slots__ = (
+        "_after_max_ms",
+        "_before_max_ms",
+        "_checkpoints",
+        "_interval_bytes",
+        "_is_plain",
+        "_max_message_bytes",
+        "_segment_bytes",
+    )
+
+    is_dormant: ClassVar[bool] = False
+
+    _checkpoints: tuple[
+        int, int
+    ]  # of a log that has not been opened yet: its start offset and recovery point
+
+    def __init__(
+        self, home: Home, disk: Disk, path: str, topic: str, partition: int, config: LogConfig
+    ) -> None:
+        super().__init__(home, disk, path, topic, partition, config)
+        self.config = config
+
+    @property
+    def config(self) -> LogConfig:
+        """The settings in force; replacing them takes effect with the next append."""
+        return self._config
+
+    @config.setter
+    def config(self, config: LogConfig) -> None:
+        self._config = config
+        self._max_message_bytes = min(config.max_message_bytes, config.segment_bytes)
+        self._segment_bytes = config.segment_bytes
+        self._interval_bytes = config.index_interval_bytes
+        self._before_max_ms = config.message_timestamp_before_max_ms
+        self._after_max_ms = config.message_timestamp_after_max_ms
+        self._is_plain = not config.is_compacted and not config.uses_append_time and config.codec is None
+        self._roll_after = UNREAD
+
+    # Writing
+
+    def append(
+        self,
+        records: bytearray | memoryview,
+        leader_epoch: int,
+        now_ms: int,
+        *,
+        from_client: bool = True,
+        transaction_version: int = 0,
+    ) -> Appended:
+        """Give one client batch (or several of the broker's own) the next offsets and write it.
+
+        The buffer is stamped in place. BrokerError says why a batch was refused; nothing of it is stored then.
+        """
+        if not from_client:
+            return self._append_own(records, leader_epoch, now_ms, transaction_version)
+        size = len(records)
+        if size < BATCH_HEADER_SIZE:
+            check_client_batch(records, self._config, now_ms)
+        header: Header = _unpack_header(records)
+        (
+            zero,
+            length,
+            _,
+            magic,
+            crc,
+            attributes,
+            delta,
+            base_timestamp,
+            max_timestamp,
+            producer_id,
+            epoch,
+            sequence,
+            count,
+        ) = header
+        append_time = -1
+        if (
+            zero
+            or length + LOG_OVERHEAD != size
+            or magic != 2
+            or size > self._max_message_bytes
+            or delta < 0
+            or delta + 1 != count
+            or attributes & _PLAIN_BITS > _CODEC_MAX
+            or max_timestamp > now_ms + self._after_max_ms
+            or base_timestamp < now_ms - self._before_max_ms
+            or (producer_id >= 0 and sequence < 0)
+            or not self._is_plain
+            or crc32c(memoryview(records)[_CRC_FROM:]) != crc
+        ):
+            header = check_client_batch(records, self._config, now_ms)
+            records = conform(records, header, self._config, now_ms)
+            size = len(records)
+            header = _unpack_header(records)
+            attributes, max_timestamp = header[5], header[8]
+            if size > self._segment_bytes:
+                raise _too_large_for_segment(size, self._segment_bytes)
+            if attributes & LOG_APPEND_TIME:
+                append_time = now_ms
+        transactional = attributes & TRANSACTIONAL != 0
+        if producer_id >= 0:
+            producers = self._producers
+            entry = producers.entries.get(producer_id)
+            if entry is not None and (
+                entry.next_sequence != sequence or entry.epoch != epoch or entry.transaction_first_offset >= 0
+            ):
+                duplicate = producers.admit(
+                    producer_id, epoch, sequence, count, transactional=transactional, from_client=True
+                )
+                if duplicate is not None:
+                    first, last = duplicate.first_offset, duplicate.last_offset
+                    return Appended(first, last + 1, duplicate.timestamp, True)
+        offset = self.end_offset
+        last_offset = offset + delta
+        segment = self._active
+        if (
+            max_timestamp > self._roll_after
+            or segment.file.size + size > self._segment_bytes
+            or last_offset - segment.base_offset > RELATIVE_OFFSET_MAX
+        ):
+            segment = self._make_room(size, offset, last_offset, max_timestamp, now_ms)
+        file = segment.file
+        position = file.size
+        stamp(records, 0, offset, leader_epoch)
+        try:
+            file.append(records)
+        except OSError as error:
+            self._write_again_or_fail(file, records, error)
+        end_offset = self.end_offset = last_offset + 1
+        if max_timestamp > segment.max_timestamp:
+            segment.max_timestamp = max_timestamp
+            segment.max_timestamp_offset = last_offset
+        if segment.bytes_since_index > self._interval_bytes:
+            self._index(segment, last_offset, position)
+        segment.bytes_since_index += size
+        tail = self._tail
+        tail.ends.append(end_offset)
+        tail.positions.append(position)
+        if leader_epoch != self._epochs.latest:
+            self._epochs.assign(leader_epoch, offset)
+        if producer_id >= 0:
+            producers.record(producer_id, epoch, sequence, offset, last_offset, max_timestamp, transactional)
+        return Appended(offset, end_offset, append_time)
+
+    def append_as_follower(self, records: Bytes) -> Appended:
+        """Write batches that a leader has stamped, offsets and epochs and all; gaps are fine, going back is not."""
+        headers = split(records)
+        expected = self.end_offset
+        at = 0
+        for header in headers:
+            size = header[1] + LOG_OVERHEAD
+            if not crc_ok(records, at, size):
+                raise BrokerError(
+                    ErrorCode.CORRUPT_MESSAGE, f"batch at offset {header[0]} does not match its CRC"
+                )
+            if header[0] < expected or header[6] < 0:
+                raise BrokerError(
+                    ErrorCode.OFFSET_OUT_OF_RANGE, f"batch begins at {header[0]}, the log ends at {expected}"
+                )
+            expected = header[0] + header[6] + 1
+            at += size
+        if not headers:
+            return Appended(self.end_offset, self.end_offset)
+        self._store(records, headers, now_ms=UNREAD)
+        return Appended(headers[0][0], self.end_offset)
+
+    def _append_own(
+        self, records: bytearray | memoryview, leader_epoch: int, now_ms: int, transaction_version: int
+    ) -> Appended:
+        """Write batches of the broker itself: coordinators' records, transaction markers, the quorum's records."""
+        config = self._config
+        view = memoryview(records)
+        offset = base_offset = self.end_offset
+        stamped: list[Header] = []
+        parts: list[bytearray | memoryview] = []
+        at = 0
+        for header in split(records):
+            size = header[1] + LOG_OVERHEAD
+            batch = conform(view[at : at + size], header, config, now_ms)
+            at += size
+            self._admit_own(batch, header, transaction_version)
+            stamp(batch, 0, offset, leader_epoch)
+            header = _unpack_header(batch)
+            offset += header[6] + 1
+            stamped.append(header)
+            parts.append(batch)
+        if not stamped:
+            raise BrokerError(ErrorCode.INVALID_RECORD, "there is no batch to append")
+        self._store(parts[0] if len(parts) == 1 else b"".join(parts), stamped, now_ms)
+        return Appended(base_offset, offset, now_ms if config.uses_append_time else -1)
+
+    def _admit_own(self, batch: Bytes, header: Header, transaction_version: int) -> None:
+        if len(batch) > self._config.max_message_bytes:
+            raise BrokerError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"batch of {len(batch)} bytes, max.message.bytes is {self._config.max_message_bytes}",
+            )
+        if not crc_ok(batch, 0, len(batch)):
+            raise BrokerError(ErrorCode.CORRUPT_MESSAGE, "batch does not match its CRC")
+        if header[6] < 0:
+            raise BrokerError(ErrorCode.INVALID_RECORD, f"batch has last offset delta {header[6]}")
+        producer_id, epoch = header[9], header[10]
+        if producer_id < 0:
+            return
+        if header[5] & CONTROL:
+            marker = read_marker(batch)
+            if marker is not None:
+                self._producers.admit_marker(
+                    producer_id, epoch, marker.coordinator_epoch, transaction_version
+                )
+        else:
+            transactional = header[5] & TRANSACTIONAL != 0
+            self._producers.admit(
+                producer_id, epoch, header[11], header[12], transactional=transactional, from_client=False
+            )
+
+    def _store(self, records: Bytes, headers: list[Header], now_ms: int) -> None:
+        """Write stamped batches, then index and remember each."""
+        size = len(records)
+        if size > self._segment_bytes:
+            raise _too_large_for_segment(size, self._segment_bytes)
+        last_offset = headers[-1][0] + headers[-1][6]
+        max_timestamp = max(header[8] for header in headers)
+        segment = self._make_room(size, headers[0][0], last_offset, max_timestamp, now_ms)
+        position = segment.file.size
+        try:
+            segment.file.append(records)
+        except OSError as error:
+            self._write_again_or_fail(segment.file, records, error)
+        at = 0
+        for header in headers:
+            segment.note_batch(header, position + at, self._interval_bytes)
+            self._tail.ends.append(header[0] + header[6] + 1)
+            self._tail.positions.append(position + at)
+            if header[2] != self._epochs.latest:
+                self._epochs.assign(header[2], header[0])
+            completed = apply_batch(self._producers, header, records, at)
+            if completed is not None and completed.aborted:
+                stable = self._producers.stable_after(completed)
+                segment.transaction_index.append(
+                    AbortedTransaction(
+                        completed.producer_id, completed.first_offset, completed.last_offset, stable
+                    )
+                )
+            at += header[1] + LOG_OVERHEAD
+        self.end_offset = last_offset + 1
+        self._tail.trim()
+        if self._index_is_full(segment):
+            self._roll_after = UNREAD
+
+    def _index(self, segment: Segment, last_offset: int, position: int) -> None:
+        """Add an index entry, and take the occasion to keep the tail short."""
+        segment.offset_index.append(last_offset, position)
+        segment.time_index.append(segment.max_timestamp, segment.max_timestamp_offset)
+        segment.bytes_since_index = 0
+        self._tail.trim()
+        if self._index_is_full(segment):
+            self._roll_after = UNREAD
+
+    def _write_again_or_fail(self, file: File, records: Bytes, error: OSError) -> None:
+        """Write after all once other logs have given back descriptors; any other failure is a storage error."""
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            self._home.rest_idle()
+            try:
+                file.append(records)
+                return
+            except OSError as again:
+                error = again
+        if not file.size:
+            self._active.first_timestamp = self._roll_after = UNREAD
+        raise self.storage_error(error) from error
+
+    # Reading
+
+    def read(self, offset: int, size_bytes_max: int, end_offset: int, *, at_least_one: bool = True) -> Bytes:
+        """Return whole batches from the one that holds `offset` on, up to `size_bytes_max` bytes, below `end_offset`.
+
+        With `at_least_one` the first batch comes even when it is larger. OFFSET_OUT_OF_RANGE below the start or above
+        the end of the log.
+        """
+        if offset < self.start_offset or offset > self.end_offset:
+            raise BrokerError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset} is not within [{self.start_offset}, {self.end_offset}]",
+            )
+        if offset >= end_offset:
+            return b""
+        tail = self._tail
+        if offset < tail.start_offset:
+            return self._read_older(offset, size_bytes_max, end_offset, at_least_one)
+        file = self._active.file
+        begin, stop = tail.extent(offset, end_offset, size_bytes_max, file.size, at_least_one)
+        return file.read(begin, stop - begin) if stop else b""
+
+    def _read_older(self, offset: int, size_bytes_max: int, end_offset: int, at_least_one: bool) -> Bytes:
+        """Read where the index has to be asked."""
+        segments, bases = self._segments, self._bases
+        for at in range(max(bisect_right(bases, offset) - 1, 0), len(segments)):
+            segment = segments[at]
+            if segment.base_offset >= end_offset:
+                break
+            stop = segment.file.size
+            if end_offset < (bases[at + 1] if at + 1 < len(bases) else self.end_offset):
+                found = segment.locate(end_offset)
+                if found is not None:
+                    stop = found[0]
+            data = segment.read(offset, size_bytes_max, stop, at_least_one, self._interval_bytes)
+            if segment is not self._active:
+                self._home.touch(segment)
+            if data is not None:
+                return data
+        return b""
+
+    def aborted_transactions(self, start_offset: int, end_offset: int) -> list[tuple[int, int]]:
+        """Return producer id and first offset of the aborted transactions that touch `[start_offset, end_offset)`."""
+        return [
+            (aborted.producer_id, aborted.first_offset)
+            for aborted in lookup.aborted_transactions(self._segments, self._bases, start_offset, end_offset)
+        ]
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """Where the oldest open transaction begins, or None when none is open."""
+        return self._producers.first_ongoing_offset
+
+    def last_stable_offset(self, high_watermark: int) -> int:
+        """Return up to where all transactions are decided, and their markers below the high watermark."""
+        return self._producers.last_stable_offset(high_watermark)
+
+    def offset_for_timestamp(self, timestamp: int) -> Found | None:
+        """Return the first record at or after `start_offset` that is not older than `timestamp`."""
+        return lookup.offset_for_timestamp(self._segments, timestamp, self.start_offset)
+
+    def max_timestamp(self) -> Found | None:
+        """Return the first record with the greatest timestamp of the log."""
+        return lookup.max_timestamp(self._segments)
+
+    @property
+    def latest_epoch(self) -> int | None:
+        """The newest leader epoch that has written here."""
+        latest = self._epochs.latest
+        return None if latest < 0 else latest
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """Return the greatest epoch not above `epoch` and where it ends, or (-1, -1)."""
+        return self._epochs.end_offset_for(epoch, self.end_offset)
+
+    def epoch_for_offset(self, offset: int) -> int | None:
+        """Return under which leader epoch an offset was written."""
+        return self._epochs.epoch_for(offset)
+
+    def producers(self) -> list[ProducerEntry]:
+        """Return what is known of each producer."""
+        return list(self._producers.entries.values())
+
+    def expire_producers(self, now_ms: int) -> int:
+        """Forget producers that were quiet for `producer.id.expiration.ms`; return how many."""
+        return self._producers.expire(now_ms, self._config.producer_id_expiration_ms)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.path})"
+
+
+def _too_large_for_segment(size: int, segment_bytes: int) -> BrokerError:
+    return BrokerError(
+        ErrorCode.RECORD_LIST_TOO_LARGE, f"batch of {size} bytes, segment.bytes is {segment_bytes}"
+    )

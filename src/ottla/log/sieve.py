@@ -1,0 +1,190 @@
+"""What stays of a batch when its log is compacted.
+
+Z1  A record stays if it is the last of its key, or lies behind what the map covers. A record without a key does not.
+Z2  A tombstone, and a marker whose transaction is gone, stay until their batch's delete horizon: the first cleaning
+    that meets them sets it to now plus `delete.retention.ms`, a later one drops them when it has passed (KIP-534).
+Z3  Records of an aborted transaction go.
+Z4  A batch keeps base offset, last offset, producer and sequence numbers, whatever it loses. It stays even when empty
+    if it holds the last sequence or epoch of a producer still known, or ends the cleaned part of the log.
+
+A batch that loses nothing is copied as it is. The rest keep the bytes of their records; only a new delete horizon,
+which takes the place of the base timestamp, makes the records' own timestamps be written anew.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ottla.log.cleaned_transactions import CleanedTransactions
+from ottla.log.latest_offsets import LatestOffsets
+from ottla.wire.batch import (
+    CODEC_MASK,
+    CONTROL,
+    DELETE_HORIZON,
+    LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    Batch,
+    assemble,
+    crc_ok,
+    record_bytes,
+)
+from ottla.wire.compression import Codec, compress
+from ottla.wire.control import ControlType, control_type
+from ottla.wire.errors import ProtocolError
+from ottla.wire.record import Span, walk, zigzag
+from ottla.world.disk import Bytes
+
+# More than any honest batch decompresses to, and little enough to hold in memory.
+RECORDS_BYTES_MAX = 256 << 20
+
+_INT64_MAX = (1 << 63) - 1
+_UINT64 = 1 << 64
+
+
+class LastBatch(NamedTuple):
+    """The end of a producer's state: its last batch of data, or only an epoch if all that is known is a marker."""
+
+    last_offset: int | None
+    epoch: int
+
+
+class Sieve:
+    """Decides batch by batch, front to back."""
+
+    __slots__ = (
+        "_delete_retention_ms",
+        "_end_offset",
+        "_latest",
+        "_now_ms",
+        "_producers",
+        "records_kept",
+        "records_read",
+        "transactions",
+    )
+
+    def __init__(
+        self,
+        latest: LatestOffsets,
+        transactions: CleanedTransactions,
+        producers: Mapping[int, LastBatch],
+        *,
+        end_offset: int,
+        now_ms: int,
+        delete_retention_ms: int,
+    ) -> None:
+        """Sift a log whose part below `end_offset` is to be cleaned."""
+        self.transactions = transactions
+        self.records_read = 0
+        self.records_kept = 0
+        self._latest = latest
+        self._producers = producers
+        self._end_offset = end_offset
+        self._now_ms = now_ms
+        self._delete_retention_ms = delete_retention_ms
+
+    def sift(self, data: bytes, pos: int, batch: Batch) -> Bytes | None:
+        """Return what stays of the batch at `pos`, or None."""
+        self.records_read += batch.record_count
+        control = batch.attributes & CONTROL != 0
+        if control:
+            needless = self.transactions.on_marker(batch, marker_type(data, pos, batch))
+            horizon = batch.delete_horizon_ms
+            dropped = needless and horizon is not None and horizon <= self._now_ms
+        else:
+            dropped = needless = self.transactions.on_data(batch)
+        stays_empty = self._ends_producer(batch) or batch.end_offset == self._end_offset
+        if dropped:
+            return _emptied(batch) if stays_empty else None
+        records = read_body(data, pos, batch)
+        spans = list(walk(records, batch.record_count))
+        kept = spans if control else self._latest_of(spans, batch)
+        if not kept:
+            return _emptied(batch) if stays_empty else None
+        self.records_kept += len(kept)
+        expires = needless if control else not all(span.has_value for span in kept)
+        if expires and not batch.has_delete_horizon:
+            return _rewritten(batch, records, kept, self._now_ms + self._delete_retention_ms)
+        if len(kept) == len(spans):
+            return memoryview(data)[pos : pos + batch.batch_length + LOG_OVERHEAD]
+        return _rewritten(batch, records, kept, None)
+
+    def _ends_producer(self, batch: Batch) -> bool:
+        if batch.producer_id == NO_PRODUCER_ID:
+            return False
+        last = self._producers.get(batch.producer_id)
+        if last is None:
+            return False
+        if last.last_offset is not None:
+            return batch.last_offset == last.last_offset
+        return batch.is_control and batch.producer_epoch == last.epoch
+
+    def _latest_of(self, spans: list[Span], batch: Batch) -> list[Span]:
+        latest, base_offset = self._latest, batch.base_offset
+        covered = latest.end_offset - base_offset
+        horizon = batch.delete_horizon_ms
+        keep_tombstones = horizon is None or self._now_ms < horizon
+        kept = []
+        for span in spans:
+            if span.offset_delta >= covered:
+                kept.append(span)
+            elif span.key is not None and (span.has_value or keep_tombstones):
+                if base_offset + span.offset_delta >= latest.get(span.key):
+                    kept.append(span)
+        return kept
+
+
+def read_body(data: bytes, pos: int, batch: Batch) -> bytes:
+    """Return a batch's records decompressed, sure that they are those that were written."""
+    if not crc_ok(data, pos, batch.batch_length + LOG_OVERHEAD):
+        raise ProtocolError(f"batch at offset {batch.base_offset} fails its CRC")
+    return record_bytes(data, pos, batch, RECORDS_BYTES_MAX)
+
+
+def marker_type(data: bytes, pos: int, batch: Batch) -> ControlType | None:
+    """Return what a control batch says, or None when a cleaning has emptied it.
+
+    A type from the future reads as LEADER_CHANGE: kept, as any control record that ends no transaction.
+    """
+    for span in walk(read_body(data, pos, batch), batch.record_count):
+        kind = control_type(span.key)
+        return ControlType.LEADER_CHANGE if kind is None else kind
+    return None
+
+
+def _emptied(batch: Batch) -> bytearray:
+    attributes = batch.attributes & ~(CODEC_MASK | DELETE_HORIZON)
+    return assemble(batch._replace(attributes=attributes, base_timestamp=NO_TIMESTAMP, record_count=0), b"")
+
+
+def _rewritten(batch: Batch, records: bytes, kept: list[Span], horizon_ms: int | None) -> bytearray:
+    attributes, base_timestamp = batch.attributes, batch.base_timestamp
+    parts: list[bytes] = []
+    if horizon_ms is None:
+        parts = [records[span.start : span.end] for span in kept]
+    else:
+        attributes |= DELETE_HORIZON
+        shift = base_timestamp - horizon_ms
+        base_timestamp = horizon_ms
+        for span in kept:
+            tail = records[span.tail : span.end]
+            time = zigzag(_int64(span.timestamp_delta + shift))
+            parts += (zigzag(1 + len(time) + len(tail)), b"\0", time, tail)
+    max_timestamp = batch.max_timestamp
+    if not attributes & LOG_APPEND_TIME:
+        max_timestamp = max(_int64(batch.base_timestamp + span.timestamp_delta) for span in kept)
+    header = batch._replace(
+        attributes=attributes,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        record_count=len(kept),
+    )
+    body = b"".join(parts)
+    codec = batch.codec
+    return assemble(header, compress(codec, body) if codec is not Codec.NONE else body)
+
+
+def _int64(number: int) -> int:
+    """Wrap as Java does, since nobody has checked the timestamps inside a batch."""
+    number %= _UINT64
+    return number - _UINT64 if number > _INT64_MAX else number

@@ -1,0 +1,142 @@
+"""What of a log still has to reach the device, and from where on recovery would have to look.
+
+Y1  The recovery point moves over a segment's end only once that segment's indexes and the snapshot behind it are
+    synced too, and the names of new files with them.
+"""
+
+from ottla.log.segment import Segment
+from ottla.world.disk import Bytes, Disk, File
+
+
+class DirectoryNames:
+    """The names in a directory, to be synced like a file."""
+
+    __slots__ = ("_disk", "path", "pins", "size")
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        self._disk = disk
+        self.path = path
+        self.pins = 0
+        self.size = 0
+
+    def sync(self) -> None:
+        """Make new, renamed and removed names durable."""
+        self._disk.sync_dir(self.path)
+
+    def rest(self) -> None:
+        """Hold nothing open."""
+
+    close = rest
+
+    def append(self, data: Bytes) -> None:
+        """Refuse: a directory is not written to."""
+        raise IsADirectoryError(self.path)
+
+    def read(self, position: int, size: int) -> bytes:
+        """Refuse: a directory is not read from."""
+        raise IsADirectoryError(self.path)
+
+    def write_at(self, position: int, data: Bytes) -> None:
+        """Refuse: a directory is not written to."""
+        raise IsADirectoryError(self.path)
+
+    def truncate(self, size: int) -> None:
+        """Refuse: a directory has no size."""
+        raise IsADirectoryError(self.path)
+
+
+class Synchronizer:
+    """The files beside the batches that were written since the last sync."""
+
+    __slots__ = (
+        "_beside",
+        "_disk",
+        "_names_changed",
+        "_parent_changed",
+        "_path",
+        "_settled_at",
+        "_under_way",
+        "settled_offset",
+    )
+
+    def __init__(self, disk: Disk, path: str, settled_offset: int) -> None:
+        self._disk = disk
+        self._path = path
+        self._beside: list[str] = []
+        self._under_way: list[File] = []
+        self._names_changed = False
+        self._parent_changed = False
+        # Up to where indexes, snapshot and epochs have been written.
+        self.settled_offset = settled_offset
+        self._settled_at: tuple[Segment | None, int] = (None, 0)
+
+    def created(self, paths: list[str]) -> None:
+        """A log is new: so are its files and its directory."""
+        self._beside += paths
+        self._names_changed = self._parent_changed = True
+
+    def rolled(self, segment: Segment, snapshot: str | None) -> None:
+        """A segment went out of use; its indexes are final, and there is a new file beside it."""
+        self._written(segment, snapshot)
+        self._names_changed = True
+
+    def settled(self, segment: Segment, snapshot: str | None, offset: int) -> None:
+        """The files beside the batches were brought up to `offset`."""
+        self._written(segment, snapshot)
+        if snapshot is not None:
+            self._names_changed = True
+        self.settled_offset = offset
+        self._settled_at = (segment, segment.file.size)
+
+    def settled_position(self, segment: Segment) -> int:
+        """Return up to which position of a segment the files beside it were written."""
+        return self._settled_at[1] if self._settled_at[0] is segment else 0
+
+    def truncated(self) -> None:
+        """What was written beside the batches no longer matches the end of the log."""
+        self.settled_offset = -1
+        self._settled_at = (None, 0)
+
+    def _written(self, segment: Segment, snapshot: str | None) -> None:
+        self._beside += segment.paths()[1:]
+        if snapshot is not None:
+            self._beside.append(snapshot)
+
+    def pending(
+        self, segments: list[Segment], active: Segment, recovery_point: int, end_offset: int
+    ) -> list[File]:
+        """Return what has to be synced for the log to be durable up to `end_offset`."""
+        if not self._beside and not self._names_changed and recovery_point >= active.base_offset:
+            return [active.file] if recovery_point < end_offset else []
+        files: list[File] = []
+        for at, segment in enumerate(segments):
+            following = segments[at + 1].base_offset if at + 1 < len(segments) else end_offset
+            if following > recovery_point and segment.base_offset < end_offset:
+                files.append(segment.file)
+        for path in dict.fromkeys(self._beside):
+            if self._disk.exists(path):
+                file = self._disk.open(path, size=0)
+                files.append(file)
+                self._under_way.append(file)
+        if self._names_changed:
+            files.append(DirectoryNames(self._disk, self._path))
+        if self._parent_changed:
+            files.append(DirectoryNames(self._disk, self._path.rpartition("/")[0]))
+        self._beside = []
+        self._names_changed = self._parent_changed = False
+        return files
+
+    def finished(self, end_offset: int, active_base_offset: int) -> int:
+        """Close what was opened for the sync, and return up to where the log may count as durable."""
+        for file in self._under_way:
+            file.close()
+        self._under_way.clear()
+        if self._beside:
+            # A roll came between: the files of the segment it ended are not synced yet.
+            return min(end_offset, active_base_offset - 1)
+        return end_offset
+
+    def move(self, path: str) -> None:
+        """Follow a renamed directory."""
+        self._beside = [path + old[len(self._path) :] for old in self._beside]
+        self._path = path

@@ -1,0 +1,51 @@
+"""The tail: where the batches appended last stand, so that whoever reads at the end of the log needs no index.
+
+Most reads are of what was just written. The list is cut to half its length now and then, whatever the rate of
+appends, so a look-up is a bisection over two thousand numbers at most.
+"""
+
+from bisect import bisect_right
+
+_BATCHES_MAX = 2048
+
+NOTHING = (0, 0)
+
+
+class Tail:
+    """End offsets and positions of the newest batches of the active segment, all of them from `start_offset` on."""
+
+    __slots__ = ("ends", "positions", "start_offset")
+
+    def __init__(self, start_offset: int) -> None:
+        self.start_offset = start_offset
+        self.ends: list[int] = []
+        self.positions: list[int] = []
+
+    def trim(self) -> None:
+        """Forget the older half once there are many."""
+        if len(self.ends) > _BATCHES_MAX:
+            half = len(self.ends) // 2
+            self.start_offset = self.ends[half - 1]
+            del self.ends[:half]
+            del self.positions[:half]
+
+    def extent(
+        self, offset: int, end_offset: int, size_bytes_max: int, file_size: int, at_least_one: bool
+    ) -> tuple[int, int]:
+        """Return begin and end position of the whole batches from `offset` on that end at `end_offset` or before."""
+        ends, positions = self.ends, self.positions
+        first = bisect_right(ends, offset)
+        beyond = bisect_right(ends, end_offset)
+        if first >= beyond:
+            return NOTHING
+        begin = positions[first]
+        stop = positions[beyond] if beyond < len(ends) else file_size
+        if stop - begin > size_bytes_max:
+            fitting = bisect_right(positions, begin + size_bytes_max, first, beyond) - 1
+            if fitting > first:
+                stop = positions[fitting]
+            elif not at_least_one:
+                return NOTHING
+            elif first + 1 < len(ends):
+                stop = positions[first + 1]
+        return begin, stop

@@ -1,0 +1,179 @@
+"""What a leader checks of a client's batch, in Kafka's order, and how a batch is brought to the topic's form.
+
+`Log.append` asks the common questions itself, in one expression; a batch that is not plain in every respect comes
+here, to be refused with the right code, or to be rewritten: the broker's time, another codec. The records inside are
+looked at for two reasons only: keys in a compacted topic, and recompression.
+"""
+
+from ottla.log.config import LogConfig
+from ottla.log.segment import Header
+from ottla.wire.batch import (
+    BATCH_HEADER,
+    BATCH_HEADER_SIZE,
+    CODEC_MASK,
+    CONTROL,
+    LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+    MAGIC,
+    NO_TIMESTAMP,
+    TRANSACTIONAL,
+    Batch,
+    build_batch,
+    crc_ok,
+    read_records,
+    record_bytes,
+    restamp_crc,
+)
+from ottla.wire.compression import Codec, OversizedError
+from ottla.wire.errors import BrokerError, ErrorCode, ProtocolError
+from ottla.wire.record import walk
+from ottla.world.disk import Bytes
+
+DECOMPRESSED_BYTES_MAX = 128 << 20
+
+_LENGTH_MIN = BATCH_HEADER_SIZE - LOG_OVERHEAD
+_ATTRIBUTES_AT = 21
+_MAX_TIMESTAMP_AT = 35
+
+
+def split(records: Bytes) -> list[Header]:
+    """Return the headers of the batches that fill `records` exactly; raise when they do not."""
+    headers: list[Header] = []
+    at = 0
+    while at < len(records):
+        if len(records) - at < BATCH_HEADER_SIZE:
+            raise _magic_or_corrupt(records, at, f"{len(records) - at} bytes are no batch")
+        header: Header = BATCH_HEADER.unpack_from(records, at)
+        size = header[1] + LOG_OVERHEAD
+        if header[3] != MAGIC:
+            raise _magic_or_corrupt(records, at, f"batch has magic {header[3]}")
+        if header[1] < _LENGTH_MIN or at + size > len(records):
+            raise BrokerError(ErrorCode.CORRUPT_MESSAGE, f"batch claims {size} bytes of {len(records) - at}")
+        headers.append(header)
+        at += size
+    return headers
+
+
+def _magic_or_corrupt(records: Bytes, at: int, text: str) -> BrokerError:
+    # All three record formats have their magic at the same place, so an old client gets an answer it understands.
+    if len(records) - at > 16 and records[at + 16] in (0, 1):
+        return BrokerError(
+            ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+            f"record format {records[at + 16]} is no longer supported",
+        )
+    return BrokerError(ErrorCode.CORRUPT_MESSAGE, text)
+
+
+def check_client_batch(records: Bytes, config: LogConfig, now_ms: int) -> Header:
+    """Return the header of the one batch a client may send, or raise what Kafka would answer."""
+    headers = split(records)
+    if len(headers) != 1:
+        raise BrokerError(
+            ErrorCode.INVALID_RECORD, f"a produce request has one batch a partition, not {len(headers)}"
+        )
+    header = headers[0]
+    if header[0] != 0:
+        raise BrokerError(
+            ErrorCode.INVALID_RECORD, f"the base offset of a produced batch is 0, not {header[0]}"
+        )
+    if len(records) > config.max_message_bytes:
+        raise BrokerError(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"batch of {len(records)} bytes, max.message.bytes is {config.max_message_bytes}",
+        )
+    if not crc_ok(records, 0, len(records)):
+        raise BrokerError(ErrorCode.CORRUPT_MESSAGE, "batch does not match its CRC")
+    count, delta, attributes = header[12], header[6], header[5]
+    if delta < 0 or count <= 0 or delta + 1 != count:
+        raise BrokerError(
+            ErrorCode.INVALID_RECORD, f"batch spans {delta + 1} offsets and claims {count} records"
+        )
+    if attributes & CONTROL:
+        raise BrokerError(ErrorCode.INVALID_RECORD, "clients do not write control records")
+    if header[9] >= 0 and header[11] < 0:
+        raise BrokerError(ErrorCode.INVALID_RECORD, f"producer {header[9]} sent sequence {header[11]}")
+    if attributes & CODEC_MASK > Codec.ZSTD:
+        raise BrokerError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"no codec has number {attributes & CODEC_MASK}"
+        )
+    if config.is_compacted:
+        _check_keys(records, header)
+    _check_timestamps(header, config, now_ms)
+    return header
+
+
+def _check_keys(records: Bytes, header: Header) -> None:
+    try:
+        body = record_bytes(records, 0, Batch(*header), DECOMPRESSED_BYTES_MAX)
+        keyless = any(span.key is None for span in walk(body, header[12]))
+    except OversizedError as error:
+        raise BrokerError(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
+    except ProtocolError as error:
+        raise BrokerError(ErrorCode.INVALID_RECORD, str(error)) from error
+    if keyless:
+        raise BrokerError(ErrorCode.INVALID_RECORD, "a compacted topic takes no record without a key")
+
+
+def _check_timestamps(header: Header, config: LogConfig, now_ms: int) -> None:
+    base_timestamp, max_timestamp = header[7], header[8]
+    if config.uses_append_time or max_timestamp == NO_TIMESTAMP:
+        if header[5] & LOG_APPEND_TIME:
+            raise BrokerError(
+                ErrorCode.INVALID_TIMESTAMP, "producers do not set the timestamp type to LogAppendTime"
+            )
+        return
+    earliest = now_ms - config.message_timestamp_before_max_ms
+    latest = now_ms + config.message_timestamp_after_max_ms
+    if max_timestamp > latest or (base_timestamp != NO_TIMESTAMP and base_timestamp < earliest):
+        raise BrokerError(
+            ErrorCode.INVALID_TIMESTAMP,
+            f"timestamps from {base_timestamp} to {max_timestamp} are not within [{earliest}, {latest}]",
+        )
+
+
+def conform(
+    records: bytearray | memoryview, header: Header, config: LogConfig, now_ms: int
+) -> bytearray | memoryview:
+    """Return the batch with the topic's codec and timestamp type; the same buffer where nothing has to change."""
+    codec = config.codec
+    if codec is not None and codec != header[5] & CODEC_MASK and not header[5] & CONTROL:
+        return _recompress(records, header, config, codec, now_ms)
+    attributes = header[5]
+    if config.uses_append_time:
+        attributes |= LOG_APPEND_TIME
+        max_timestamp = now_ms
+    else:
+        attributes &= ~LOG_APPEND_TIME
+        max_timestamp = header[8]
+    if attributes == header[5] and max_timestamp == header[8]:
+        return records
+    view = memoryview(records)
+    view[_ATTRIBUTES_AT : _ATTRIBUTES_AT + 2] = attributes.to_bytes(2, "big", signed=True)
+    view[_MAX_TIMESTAMP_AT : _MAX_TIMESTAMP_AT + 8] = max_timestamp.to_bytes(8, "big", signed=True)
+    restamp_crc(view, 0, len(view))
+    return view
+
+
+def _recompress(records: Bytes, header: Header, config: LogConfig, codec: Codec, now_ms: int) -> bytearray:
+    try:
+        content = read_records(records, size_bytes_max=DECOMPRESSED_BYTES_MAX)
+    except OversizedError as error:
+        raise BrokerError(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
+    except ProtocolError as error:
+        raise BrokerError(ErrorCode.INVALID_RECORD, str(error)) from error
+    batch = build_batch(
+        content,
+        codec=codec,
+        producer_id=header[9],
+        producer_epoch=header[10],
+        base_sequence=header[11],
+        transactional=bool(header[5] & TRANSACTIONAL),
+        log_append_time_ms=now_ms if config.uses_append_time else None,
+        level=config.compression_level(codec),
+    )
+    if len(batch) > config.max_message_bytes:
+        raise BrokerError(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"batch has {len(batch)} bytes as {codec.name}, max.message.bytes is {config.max_message_bytes}",
+        )
+    return batch

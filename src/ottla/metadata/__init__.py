@@ -1,0 +1,1 @@
+"""The cluster as an immutable image, folded from Kafka's metadata records, and the deltas between images."""

@@ -1,0 +1,1 @@
+"""Settings as data: every topic, broker and group setting, how it is parsed, and where its value comes from."""

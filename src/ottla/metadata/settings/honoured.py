@@ -1,0 +1,90 @@
+"""The settings that Ottla obeys today.
+
+A name stands here exactly when code outside this package reads it; a tidy test compares the two. Any other setting that
+Kafka knows is accepted and described, and draws a warning at start when it is given a value that is not its default.
+"""
+
+from ottla.metadata.settings.topic import SYNONYMS
+
+HONOURED_TOPIC: frozenset[str] = frozenset(
+    {
+        "cleanup.policy",
+        "compression.gzip.level",
+        "compression.lz4.level",
+        "compression.type",
+        "compression.zstd.level",
+        "delete.retention.ms",
+        "file.delete.delay.ms",
+        "flush.messages",
+        "flush.ms",
+        "index.interval.bytes",
+        "max.compaction.lag.ms",
+        "max.message.bytes",
+        "message.timestamp.after.max.ms",
+        "message.timestamp.before.max.ms",
+        "message.timestamp.type",
+        "min.cleanable.dirty.ratio",
+        "min.compaction.lag.ms",
+        "min.insync.replicas",
+        "preallocate",
+        "retention.bytes",
+        "retention.ms",
+        "segment.bytes",
+        "segment.index.bytes",
+        "segment.jitter.ms",
+        "segment.ms",
+        "unclean.leader.election.enable",
+    }
+)
+
+HONOURED_DIRECTLY: frozenset[str] = frozenset(
+    {
+        "advertised.listeners",
+        "auto.create.topics.enable",
+        "broker.id",
+        "broker.rack",
+        "connections.max.idle.ms",
+        "controller.listener.names",
+        "controller.quorum.bootstrap.servers",
+        "controller.quorum.voters",
+        "default.replication.factor",
+        "delete.topic.enable",
+        "fetch.max.bytes",
+        "inter.broker.listener.name",
+        "listener.security.protocol.map",
+        "listeners",
+        "log.cleaner.backoff.ms",
+        "log.cleaner.dedupe.buffer.size",
+        "log.cleaner.enable",
+        "log.cleaner.io.buffer.load.factor",
+        "log.cleaner.io.max.bytes.per.second",
+        "log.dir",
+        "log.dirs",
+        "log.flush.offset.checkpoint.interval.ms",
+        "log.flush.start.offset.checkpoint.interval.ms",
+        "log.retention.check.interval.ms",
+        "max.connections",
+        "max.connections.per.ip",
+        "max.incremental.fetch.session.cache.slots",
+        "metadata.log.dir",
+        "metadata.log.max.record.bytes.between.snapshots",
+        "metadata.log.max.snapshot.interval.ms",
+        "node.id",
+        "num.partitions",
+        "ottla.flush",
+        "ottla.metrics.listener",
+        "process.roles",
+        "producer.id.expiration.ms",
+        "replica.high.watermark.checkpoint.interval.ms",
+        "security.inter.broker.protocol",
+        "socket.listen.backlog.size",
+        "socket.receive.buffer.bytes",
+        "socket.request.max.bytes",
+        "socket.send.buffer.bytes",
+    }
+)
+
+# A broker setting also counts when it gives the default of a topic setting that counts.
+HONOURED: frozenset[str] = HONOURED_DIRECTLY | {
+    synonym.name for name in HONOURED_TOPIC for synonym in SYNONYMS.get(name, ())
+}

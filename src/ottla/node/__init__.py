@@ -1,0 +1,1 @@
+"""The composition root: settings, then the world, then the parts."""

@@ -1,0 +1,132 @@
+"""What a node does on its own, and how often; the settings of the day say so."""
+
+from typing import TYPE_CHECKING, Any
+
+from ottla.log.cleaner import Cleaner, CleanerConfig, Cleaning
+from ottla.partition.upkeep import Chore
+
+if TYPE_CHECKING:
+    from ottla.node.node import Node
+
+_WAKE_EVERY_MS = 20
+_WAKE_AT_ONCE = 25
+_TICK_MS = 1000
+_DOOMED_EVERY_MS = 5000
+_REST_EVERY_MS = 60_000
+
+
+class Chores:
+    """All chores of one node."""
+
+    def __init__(self, node: "Node") -> None:
+        self._node = node
+        self._cleaner = Cleaner(node.world.disk, _cleaner_config(node))
+        self._cleaning: Cleaning | None = None
+        self._marks: dict[str, dict[tuple[str, int], int]] = {}
+
+        def every(name: str) -> Any:
+            return lambda: max(1, self._node.values[name])
+
+        def fixed(interval_ms: int) -> Any:
+            return lambda: interval_ms
+
+        table = (
+            ("retention", every("log.retention.check.interval.ms"), self._retention),
+            ("checkpoint", every("log.flush.offset.checkpoint.interval.ms"), self._checkpoint),
+            ("high watermarks", every("replica.high.watermark.checkpoint.interval.ms"), self._high_watermarks),
+            ("expiry of producers", every("producer.id.expiration.check.interval.ms"), self._expire_producers),
+            ("flush", every("log.flush.scheduler.interval.ms"), self._flush),
+            ("cleaning", every("log.cleaner.backoff.ms"), self._clean),
+            ("removal of files", fixed(_DOOMED_EVERY_MS), self._remove_doomed),
+            ("rest of files", fixed(_REST_EVERY_MS), self._rest),
+            ("controller", fixed(_TICK_MS), node.quorum.tick),
+            ("idle connections", self._idle_tick_ms, self._close_idle),
+        )
+        self._chores = [
+            Chore(name, interval, work, node.world.timers, node.report) for name, interval, work in table
+        ]
+        self._waking: Any = node.world.timers.call_later(_WAKE_EVERY_MS / 1000, self._wake)
+
+    def stop(self) -> None:
+        """Do nothing more."""
+        self._waking.cancel()
+        for chore in self._chores:
+            chore.stop()
+
+    def _wake(self) -> None:
+        """Open sleeping partitions a few at a time, once the start is over, so that first requests find them open."""
+        if self._node.table.wake_some(_WAKE_AT_ONCE):
+            self._waking = self._node.world.timers.call_later(_WAKE_EVERY_MS / 1000, self._wake)
+
+    def _retention(self) -> None:
+        now_ms = self._node.world.clock.now_ms()
+        for partition in tuple(self._node.table.partitions.values()):
+            if not self._cleaner.is_busy(partition.log):
+                partition.log.delete_old_segments(now_ms, partition.high_watermark)
+
+    def _checkpoint(self) -> None:
+        for directory in self._node.table.directories:
+            if directory.offline is None:
+                directory.checkpoint()
+
+    def _high_watermarks(self) -> None:
+        node = self._node
+        for directory in node.table.directories:
+            if directory.offline is None:
+                directory.write_high_watermarks(
+                    {
+                        name: partition.high_watermark
+                        for name, partition in node.table.partitions.items()
+                        if directory.logs.get(name) is partition.log
+                    }
+                )
+
+    def _expire_producers(self) -> None:
+        now_ms = self._node.world.clock.now_ms()
+        for log in self._node.table.logs():
+            log.expire_producers(now_ms)
+
+    def _flush(self) -> None:
+        """Honour flush.ms; flush.messages counts as reached when that many wait (both off by default, as in Kafka)."""
+
+    def _remove_doomed(self) -> None:
+        now_ms = self._node.world.clock.now_ms()
+        for directory in self._node.table.directories:
+            if directory.offline is None:
+                directory.remove_doomed(now_ms)
+
+    def _rest(self) -> None:
+        for directory in self._node.table.directories:
+            directory.rest_idle()
+
+    def _idle_tick_ms(self) -> int:
+        idle_ms: int = self._node.values["connections.max.idle.ms"]
+        return max(1000, idle_ms // 10)
+
+    def _close_idle(self) -> None:
+        self._node.connections.close_idle(10)
+
+    def _clean(self) -> None:
+        """Start one compaction, if one is due and none is under way."""
+        node = self._node
+        if self._cleaning is not None or not node.values["log.cleaner.enable"]:
+            return
+        logs = [(partition.log, partition.last_stable_offset) for partition in node.table.partitions.values()]
+        cleaning = self._cleaner.plan(logs, node.world.clock.now_ms())
+        if cleaning is None:
+            return
+        self._cleaning = cleaning
+
+        def done(result: Any, error: BaseException | None) -> None:
+            self._cleaning = None
+            if error is not None:
+                self._cleaner.fail(cleaning, error)
+                node.report(f"cleaning {cleaning.log.topic}-{cleaning.log.partition} failed: {error!r}")
+            elif self._cleaner.install(cleaning, result):
+                self._clean()
+
+        node.background.run(cleaning.clean, done)
+
+
+def _cleaner_config(node: "Node") -> CleanerConfig:
+    return CleanerConfig()

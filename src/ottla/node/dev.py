@@ -1,0 +1,26 @@
+"""What `ottla dev` assumes when nobody says otherwise: one node on this machine, everything durable."""
+
+DATA = "ottla-data"
+PORT = 9092
+METRICS_PORT = 8080
+FLUSH = "ack"
+
+
+def dev_properties(
+    *, data: str = DATA, port: int = PORT, flush: str = FLUSH, metrics_port: int = METRICS_PORT
+) -> dict[str, str]:
+    """The properties of a node that is broker and controller at once, reachable from this machine only.
+
+    The controller listens one port above the broker; a port of 0 leaves the choice to the system.
+    """
+    controller = f"127.0.0.1:{port + 1 if port else 0}"
+    return {
+        "node.id": "1",
+        "process.roles": "broker,controller",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://{controller}",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.bootstrap.servers": controller,
+        "log.dirs": data,
+        "ottla.flush": flush,
+        "ottla.metrics.listener": f"127.0.0.1:{metrics_port}",
+    }

@@ -1,0 +1,328 @@
+"""A node: every part of a broker and its controller, put together, started and stopped.
+
+    __init__ --start()--> SERVING --stop()--> STOPPED
+
+N1  Start: directories are locked and loaded, then the quorum, then the partitions of its image, then the ports, then the
+    registration. Whoever can connect is served.
+N2  Stop: the ports first, then everything is made durable and marked clean. A stop that cannot finish leaves the
+    directory as a crash would, and the next start recovers it.
+N3  A directory that fails takes its partitions with it. When no directory is left, or the metadata cannot be written, the
+    node stops.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from ottla.broker.broker import Broker
+from ottla.broker.dispatch import Dispatcher
+from ottla.broker.fetch_session import FetchSessions
+from ottla.broker.served import APIS
+from ottla.broker.session import Session
+from ottla.broker.versions import ApiVersions
+from ottla.channel.connection import Connection, Connections
+from ottla.controller.controller import Controller
+from ottla.log.config import LogConfig
+from ottla.log.directory import LogDirectory
+from ottla.metadata.config import ConfigType
+from ottla.metadata.delta import Delta
+from ottla.metadata.fold import Fold
+from ottla.metadata.image import Image
+from ottla.metadata.settings.topic import effective_topic
+from ottla.node.chores import Chores
+from ottla.node.endpoint import Endpoint
+from ottla.node.membership import register_broker, register_controller
+from ottla.node.settings import Settings
+from ottla.node.world import World
+from ottla.partition.flusher import AckFlusher, OsFlusher, storage_error
+from ottla.partition.partition import Partition
+from ottla.partition.table import METADATA_TOPIC, PartitionTable
+from ottla.quorum.quorum import Quorum
+from ottla.quorum.surroundings import QuorumSettings, Surroundings
+from ottla.quorum.voters import Address, Voter, Voters
+from ottla.wire.uuid import ZERO_UUID
+from ottla.world.network import Listening
+
+
+class StartError(Exception):
+    """The node cannot start; `hint` says what to do about it."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class Node:
+    """One process of a cluster: broker and controller. `give_up` ends the process when there is nothing left to serve."""
+
+    def __init__(self, settings: Settings, world: World, give_up: Callable[[str], None]) -> None:
+        self.settings = settings
+        self.world = world
+        self.report = world.report
+        self._give_up = give_up
+        self.directories: list[LogDirectory] = []
+        self.endpoints: list[Endpoint] = []
+        self.cluster_id = ""
+        self._listening: list[Listening] = []
+        self._incarnation_id = world.entropy.uuid()
+        self._stopping = False
+        self.values = settings.broker_values
+
+    # Start
+
+    async def start(self) -> None:
+        """Become a serving member of the cluster."""
+        self._open_directories()
+        self.workers = [self.world.worker(f"sync-{number}") for number in range(_SYNC_THREADS)]
+        self.background = self.world.worker("background")
+        self.quorum: Quorum[Controller] = self._make_quorum()
+        self.table = self._make_table()
+        self.connections = self._make_connections()
+        self.broker = Broker(
+            self.settings.node_id,
+            self.cluster_id,
+            self.values,
+            self.table,
+            self.quorum,
+            self.world.clock,
+            self.world.timers,
+            FetchSessions(self.values["max.incremental.fetch.session.cache.slots"], self.world.entropy.below),
+            ApiVersions(APIS),
+            self.connections,
+        )
+        self.dispatcher = Dispatcher(APIS, self.broker, self.report)
+        self.quorum.listen(self._follow)
+        self.quorum.start(self._lead)
+        for stray in self.table.put_strays_aside(self.quorum.image):
+            self.report(f"{stray} belongs to no topic of this cluster and was put aside")
+        await self._listen()
+        self._join()
+        self.chores = Chores(self)
+
+    def _open_directories(self) -> None:
+        for path in self.settings.directories:
+            directory = LogDirectory(
+                path, self.world.disk, self.world.entropy, self.report, self._directory_failed
+            )
+            try:
+                directory.open()
+            except BlockingIOError:
+                raise StartError(
+                    f"the data directory {path} is in use by another process",
+                    "stop that process, or choose another directory",
+                ) from None
+            if directory.identity is None:
+                raise StartError(
+                    f"the data directory {path} has not been formatted",
+                    "ottla storage format --standalone --cluster-id $(ottla storage random-uuid) --config FILE",
+                )
+            self._check_identity(directory)
+            self.directories.append(directory)
+        started = self.world.clock.monotonic()
+        for directory in self.directories:
+            if not directory.was_clean:
+                self.report(f"{directory.path} was not closed cleanly: checking its logs")
+            directory.load(lambda topic: LogConfig())
+        if not all(directory.was_clean for directory in self.directories):
+            self.report(f"all logs are sound again after {self.world.clock.monotonic() - started:.1f} s")
+
+    def _check_identity(self, directory: LogDirectory) -> None:
+        identity = directory.identity
+        assert identity is not None
+        if identity.node_id != self.settings.node_id:
+            raise StartError(
+                f"{directory.path} belongs to node {identity.node_id}, and this is node {self.settings.node_id}",
+                f"set node.id={identity.node_id}, or use another directory",
+            )
+        if self.cluster_id and identity.cluster_id != self.cluster_id:
+            raise StartError(
+                f"{directory.path} belongs to cluster {identity.cluster_id}, the others to {self.cluster_id}",
+                "log.dirs must all be of one cluster",
+            )
+        self.cluster_id = identity.cluster_id
+
+    def _make_quorum(self) -> Quorum[Controller]:
+        settings, values = self.settings, self.values
+        metadata = next(each for each in self.directories if each.path == settings.metadata_log_dir)
+        assert metadata.identity is not None
+        addresses = tuple(Address(each.name, each.host, each.port) for each in settings.advertised_controllers)
+        voters = None
+        if settings.voters:
+            (node_id,) = settings.voters
+            voters = Voters({node_id: Voter(node_id, ZERO_UUID, addresses)})
+        surroundings = Surroundings(
+            self.world.disk,
+            self.world.clock,
+            self.workers[0],
+            self.world.timers.call_soon,
+            self.report,
+            lambda error: self._give_up(f"the metadata log cannot be written any more: {error}"),
+        )
+        return Quorum(
+            surroundings,
+            QuorumSettings(
+                settings.node_id,
+                metadata.path,
+                metadata.identity.directory_id,
+                addresses,
+                voters,
+                segment_bytes=values["metadata.log.segment.bytes"],
+                segment_ms=values["metadata.log.segment.ms"],
+                snapshot_bytes=values["metadata.log.max.record.bytes.between.snapshots"],
+                snapshot_interval_ms=values["metadata.log.max.snapshot.interval.ms"],
+                retention_bytes=values["metadata.max.retention.bytes"],
+                retention_ms=values["metadata.max.retention.ms"],
+            ),
+        )
+
+    def _lead(self, fold: Fold, kraft_version: int) -> Controller:
+        return Controller(
+            fold,
+            node_id=self.settings.node_id,
+            cluster_id=self.cluster_id,
+            values=self.values,
+            entropy=self.world.entropy,
+            kraft_version=kraft_version,
+            now=self.world.clock.now_ms(),
+        )
+
+    def _make_table(self) -> PartitionTable:
+        flusher: OsFlusher | AckFlusher = OsFlusher()
+        if self.values["ottla.flush"] == "ack":
+            flusher = AckFlusher(self.workers, self.world.timers.call_soon, self._sync_failed)
+        data = [directory for directory in self.directories if directory.path in self.settings.log_dirs]
+        return PartitionTable(
+            self.settings.node_id,
+            data,
+            flusher,
+            lambda overrides: effective_topic(self.values, overrides),
+            self.world.entropy.uuid,
+        )
+
+    def _make_connections(self) -> Connections:
+        return Connections(
+            frame_bytes_max=self.values["socket.request.max.bytes"],
+            total_max=self.values["max.connections"],
+            per_address_max=self.values["max.connections.per.ip"],
+        )
+
+    async def _listen(self) -> None:
+        backlog = self.values["socket.listen.backlog.size"]
+        for endpoint in self.settings.listeners:
+            try:
+                listening = await self.world.network.listen(
+                    endpoint.host, endpoint.port, self._accept(endpoint.name), backlog=backlog
+                )
+            except OSError as error:
+                raise StartError(
+                    f"cannot listen on {endpoint}: {error.strerror or error}",
+                    "another process may have the port: choose another one, or stop that process",
+                ) from None
+            self._listening.append(listening)
+            self.endpoints.append(Endpoint(endpoint.name, endpoint.protocol, endpoint.host, listening.port))
+
+    def _accept(self, listener: str) -> Callable[[], Connection]:
+        serve = self.dispatcher.serve
+        connections = self.connections
+
+        def accept() -> Connection:
+            connection = Connection(connections, listener, serve)
+            connection.session = Session(listener)
+            return connection
+
+        return accept
+
+    def _join(self) -> None:
+        ports = {endpoint.name: endpoint.port for endpoint in self.endpoints}
+        register_controller(
+            self.quorum, self._incarnation_id, [_bound(e, ports) for e in self.settings.advertised_controllers]
+        )
+        register_broker(
+            self.quorum,
+            self.cluster_id,
+            self._incarnation_id,
+            [_bound(endpoint, ports) for endpoint in self.settings.advertised],
+            self.settings["broker.rack"],
+            [each.identity.directory_id for each in self.table.directories if each.identity],
+            max(directory.previous_broker_epoch for directory in self.table.directories),
+        )
+
+    async def wait_serving(self) -> None:
+        """Return once the broker is out of its fence."""
+        while self.settings.node_id not in self.broker.alive:
+            await asyncio.sleep(0.001)
+
+    # Serve
+
+    def _follow(self, delta: Delta, image: Image) -> None:
+        """A change of the metadata is committed: partitions first, so that nobody hears of one that is not there."""
+        node = str(self.settings.node_id)
+        if (ConfigType.BROKER, "") in delta.configs or (ConfigType.BROKER, node) in delta.configs:
+            of = image.configs.of
+            self.values = self.broker.settings = self.values.with_dynamic(
+                of(ConfigType.BROKER, ""), of(ConfigType.BROKER, node)
+            )
+            self.connections.total_max = self.values["max.connections"]
+            self.connections.per_address_max = self.values["max.connections.per.ip"]
+        self.table.apply(delta, image)
+        own = image.brokers.get(self.settings.node_id)
+        if own is not None:
+            self.broker.epoch = own.epoch
+        self.broker.adopt(image)
+
+    def _sync_failed(self, partition: Partition, error: OSError) -> None:
+        for directory in self.directories:
+            if directory.logs.get((partition.topic, partition.index)) is partition.log:
+                directory.fail(error)
+        partition.fail(storage_error(error))
+
+    def _directory_failed(self, directory: LogDirectory, error: OSError) -> None:
+        if not hasattr(self, "table"):
+            raise StartError(f"the data directory {directory.path} failed: {error}")
+        self.table.take_offline(directory, storage_error(error))
+        if all(each.offline is not None for each in self.table.directories):
+            self._give_up(f"no data directory is left: {error}")
+        elif directory.path == self.settings.metadata_log_dir:
+            self._give_up(f"the directory of the metadata log failed: {error}")
+
+    # Stop
+
+    async def stop(self) -> None:
+        """Hang up, make everything durable, and mark the directories clean."""
+        if self._stopping:
+            return
+        self._stopping = True
+        for listening in self._listening:
+            await listening.stop()
+        if hasattr(self, "chores"):
+            self.chores.stop()
+        if hasattr(self, "connections"):
+            for connection in tuple(self.connections.open):
+                connection.close()
+        if hasattr(self, "workers"):
+            for worker in [*self.workers, self.background]:
+                worker.stop()
+        await asyncio.sleep(0)  # what the workers handed back is taken in before the logs close
+        if hasattr(self, "quorum"):
+            self.quorum.close()
+        epoch = self.broker.epoch if hasattr(self, "broker") else -1
+        for directory in self.directories:
+            directory.logs.pop((METADATA_TOPIC, 0), None)
+            if hasattr(self, "table") and directory.offline is None:
+                directory.write_high_watermarks(
+                    {
+                        name: partition.high_watermark
+                        for name, partition in self.table.partitions.items()
+                        if directory.logs.get(name) is partition.log
+                    }
+                )
+            directory.close(clean=directory.offline is None, broker_epoch=epoch)
+
+
+_SYNC_THREADS = 2
+
+
+def _bound(endpoint: Endpoint, ports: dict[str, int]) -> Endpoint:
+    """Advertise the port that was bound where the settings left the choice to the system."""
+    if endpoint.port:
+        return endpoint
+    return Endpoint(endpoint.name, endpoint.protocol, endpoint.host, ports[endpoint.name])

@@ -1,0 +1,57 @@
+"""Run a node until it is told to stop."""
+
+import asyncio
+import gc
+import signal
+from collections.abc import Callable
+
+import uvloop
+
+from ottla.node.node import Node, StartError
+from ottla.node.settings import Settings
+from ottla.node.world import real_world
+from ottla.world.network import raise_descriptor_limit
+
+FAILED = 1
+_GARBAGE_THRESHOLDS = (20_000, 20, 50)
+
+
+def run(settings: Settings, ready: Callable[[Node], None] | None = None) -> int:
+    """Serve until SIGTERM or SIGINT, and return the exit code. StartError says why a node cannot start."""
+    raise_descriptor_limit()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(serve(settings, ready))
+
+
+async def serve(settings: Settings, ready: Callable[[Node], None] | None = None) -> int:
+    """Start a node on the running loop, wait for the end, and stop it."""
+    loop = asyncio.get_running_loop()
+    world = real_world(loop)
+    end: asyncio.Future[str | None] = loop.create_future()
+
+    def stop(reason: str | None) -> None:
+        if not end.done():
+            end.set_result(reason)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop, None)
+    node = Node(settings, world, stop)
+    try:
+        await node.start()
+        await node.wait_serving()
+        # What is alive now lives for good: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*_GARBAGE_THRESHOLDS)
+        if ready is not None:
+            ready(node)
+        reason = await end
+    finally:
+        await node.stop()
+    if reason is not None:
+        world.report(f"stopping: {reason}")
+        return FAILED
+    return 0
+
+
+__all__ = ["StartError", "run", "serve"]

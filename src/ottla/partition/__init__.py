@@ -1,0 +1,1 @@
+"""A partition's replica on this node: one log, its leader, and who waits on it."""

@@ -1,0 +1,104 @@
+"""From appended to durable: what an acknowledgement waits for.
+
+`AckFlusher` is group commit: whatever was appended while one sync was under way is covered by the next. `OsFlusher`
+trusts the page cache, as Kafka does. The first failed sync takes the directory offline; it is never tried again, since
+the kernel may have marked the lost pages clean (Rebello et al., ATC 2020).
+"""
+
+from collections.abc import Callable
+
+from ottla.partition.partition import Partition
+from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.world.disk import File
+from ottla.world.worker import Worker
+
+
+class OsFlusher:
+    """Durable means handed to the operating system."""
+
+    __slots__ = ()
+
+    def appended(self, partition: Partition) -> None:
+        """Raise the high watermark at once."""
+        partition.advance(partition.log.end_offset)
+
+
+class AckFlusher:
+    """Durable means on the device.
+
+    `later` runs a callback at the end of the loop's turn, so that all requests read in that turn share one sync.
+    `on_failure(partition, error)` takes the directory offline.
+    """
+
+    __slots__ = ("_dirty", "_later", "_on_failure", "_syncing", "_workers", "syncs")
+
+    def __init__(
+        self,
+        workers: list[Worker],
+        later: Callable[[Callable[[], None]], object],
+        on_failure: Callable[[Partition, OSError], None],
+    ) -> None:
+        self._workers = workers
+        self._later = later
+        self._on_failure = on_failure
+        self._dirty: set[Partition] = set()
+        self._syncing = 0
+        self.syncs = 0
+
+    def appended(self, partition: Partition) -> None:
+        """Remember the partition for the next sync."""
+        dirty = self._dirty
+        if not dirty and not self._syncing:
+            self._later(self._start)
+        dirty.add(partition)
+
+    def _start(self) -> None:
+        if self._syncing or not self._dirty:
+            return
+        jobs = []
+        for partition in self._dirty:
+            files = partition.log.unsynced()
+            for file in files:
+                file.pins += 1
+            jobs.append((partition, partition.log.end_offset, files))
+        self._dirty = set()
+        share = -(-len(jobs) // len(self._workers))
+        for number, worker in enumerate(self._workers):
+            if part := jobs[number * share : (number + 1) * share]:
+                self._syncing += 1
+                self.syncs += 1
+                self._dispatch(worker, part)
+
+    def _dispatch(self, worker: Worker, jobs: list[tuple[Partition, int, list[File]]]) -> None:
+        def work() -> list[OSError | None]:
+            return [_sync(files) for _, _, files in jobs]
+
+        def done(outcome: list[OSError | None], error: BaseException | None) -> None:
+            if error is not None:
+                raise error
+            self._syncing -= 1
+            for (partition, end_offset, files), failure in zip(jobs, outcome, strict=True):
+                for file in files:
+                    file.pins -= 1
+                if failure is None:
+                    partition.log.synced(end_offset)
+                    partition.advance(end_offset)
+                else:
+                    self._on_failure(partition, failure)
+            self._start()
+
+        worker.run(work, done)
+
+
+def _sync(files: list[File]) -> OSError | None:
+    try:
+        for file in files:
+            file.sync()
+    except OSError as error:
+        return error
+    return None
+
+
+def storage_error(error: OSError) -> BrokerError:
+    """Say a disk's failure in Kafka's words."""
+    return BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"The log directory failed: {error}")

@@ -1,0 +1,245 @@
+"""Moving a partition from one log directory of this node to another, while it is written to and read.
+
+A copy, the future log, is fed from the log in small pieces between requests, like a follower; when it has caught up it is
+synced and takes the log's place in one step of the loop, so no reader or writer sees anything in between.
+
+    start() --> COPYING --caught up--> SYNCING --still close--> swapped
+                  ^  |                    |
+                  |  +-- cancel(), failed, partition gone --> dropped      (the future log is removed)
+                  +------ grew by more than a little --+
+
+V1  Until the swap the log is untouched and goes on serving; a crash leaves it as it was, and the future log is fed on from
+    where it was after the next start.
+V2  At the swap the future log holds the same batches up to the same end, and all of it is on the device.
+V3  For an instant both directories hold a log of the partition's name, both complete. Whoever starts after a crash in
+    that instant may take either, and removes the other.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ottla.log.directory import LogDirectory
+from ottla.log.log import Log
+from ottla.partition.partition import Partition
+from ottla.partition.table import PartitionTable
+from ottla.wire.batch import BATCH_HEADER
+from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.world.disk import File
+from ottla.world.worker import Worker
+
+PIECE_BYTES = 256 << 10
+_PIECES_AT_SWAP = 4  # that may have come while the copy was synced; with more, the copy goes on
+_UNLIMITED = 1 << 50
+
+Name = tuple[str, int]
+Moved = Callable[[Partition, LogDirectory], None]
+
+
+class Timers(Protocol):
+    """The loop, as far as a move needs it."""
+
+    def call_later(self, delay: float, callback: Callable[[], object]) -> Any:
+        """Call back after `delay` seconds."""
+        ...
+
+
+class Move:
+    """One partition on its way."""
+
+    __slots__ = ("future", "partition", "source", "syncing", "target")
+
+    def __init__(self, partition: Partition, source: LogDirectory, target: LogDirectory, future: Log) -> None:
+        self.partition = partition
+        self.source = source
+        self.target = target
+        self.future = future
+        self.syncing = False
+
+    def copy(self) -> int:
+        """Copy one piece and return its size; 0 when the future log has caught up."""
+        log, future = self.partition.log, self.future
+        if future.end_offset > log.end_offset:
+            future.truncate_to(log.end_offset)
+        if future.end_offset < log.start_offset:
+            # Retention has passed us by, or this is the beginning.
+            future.truncate_fully_and_start_at(log.start_offset)
+        if future.end_offset == log.end_offset:
+            return 0
+        size_max = min(PIECE_BYTES, log.config.segment_bytes)
+        piece = log.read(future.end_offset, size_max, log.end_offset)
+        base_offset: int = BATCH_HEADER.unpack_from(piece)[0]
+        if base_offset < future.end_offset and future.end_offset == log.start_offset:
+            # The log starts in the middle of a batch, which is copied whole; what the copy held before it is dead.
+            future.truncate_fully_and_start_at(base_offset)
+        future.append_as_follower(piece)
+        return len(piece)
+
+
+class Mover:
+    """All moves of this node, a piece of one after a piece of the next.
+
+    `bytes_per_second_max` is read at each piece; `moved(partition, directory)` is called after a swap.
+    """
+
+    def __init__(
+        self,
+        table: PartitionTable,
+        worker: Worker,
+        timers: Timers,
+        moved: Moved,
+        report: Callable[[str], None],
+        bytes_per_second_max: Callable[[], int] = lambda: _UNLIMITED,
+    ) -> None:
+        self.moves: dict[Name, Move] = {}
+        self._table = table
+        self._worker = worker
+        self._timers = timers
+        self._moved = moved
+        self._report = report
+        self._bytes_per_second_max = bytes_per_second_max
+        self._running = False
+
+    def start(self, partition: Partition, target: LogDirectory) -> None:
+        """Begin a move, unless the partition is there or on its way; a move to elsewhere is dropped first."""
+        name = (partition.topic, partition.index)
+        under_way = self.moves.get(name)
+        if under_way is not None:
+            if under_way.target is target:
+                return
+            self._drop(under_way)
+        source = self.directory_of(partition)
+        if source is target:
+            return
+        log = partition.log
+        future = target.create_log(log.topic, log.partition, log.topic_id, log.config, future=True)
+        self._add(Move(partition, source, target, future))
+
+    def resume(self) -> None:
+        """Go on with the moves that the last stop interrupted; a future log of nobody's is removed."""
+        for target in self._table.directories:
+            for (topic, index), future in tuple(target.futures.items()):
+                partition = self._table.find((topic, index), by_id=False)
+                if (
+                    partition is None
+                    or partition.topic_id != future.topic_id
+                    or self.directory_of(partition) is target
+                    or (topic, index) in self.moves
+                ):
+                    target.delete_log(future)
+                else:
+                    self._add(Move(partition, self.directory_of(partition), target, future))
+
+    def directory_of(self, partition: Partition) -> LogDirectory:
+        """Return where a partition lives."""
+        name = (partition.topic, partition.index)
+        for directory in self._table.directories:
+            if directory.logs.get(name) is partition.log:
+                return directory
+        raise BrokerError(
+            ErrorCode.KAFKA_STORAGE_ERROR, f"no directory holds {partition.topic}-{partition.index}"
+        )
+
+    def _add(self, move: Move) -> None:
+        self.moves[move.partition.topic, move.partition.index] = move
+        if not self._running:
+            self._running = True
+            self._timers.call_later(0, self._turn)
+
+    def _turn(self) -> None:
+        """Do a piece of the move that has waited longest."""
+        move = next((move for move in self.moves.values() if not move.syncing), None)
+        if move is None:
+            self._running = False
+            return
+        size = 0
+        try:
+            if self._wanted(move):
+                size = self._step(move)
+        except BrokerError as error:
+            self._drop(move)
+            self._report(f"moving {_name(move)} to {move.target.path} has failed: {error}")
+        if self.moves.pop(_key(move), None) is move:
+            self.moves[_key(move)] = move  # to the back of the line
+        self._timers.call_later(size / max(1, self._bytes_per_second_max()), self._turn)
+
+    def _wanted(self, move: Move) -> bool:
+        """Say whether a move still makes sense, and drop it otherwise."""
+        if self._table.find(_key(move), by_id=False) is move.partition and not move.target.offline:
+            return True
+        self._drop(move)
+        return False
+
+    def _step(self, move: Move) -> int:
+        size = move.copy()
+        if not size or move.partition.log.end_offset == move.future.end_offset:
+            self._sync(move)
+        return size
+
+    def _sync(self, move: Move) -> None:
+        """Sync most of the copy elsewhere, so that the sync within the swap is a short one."""
+        move.syncing = True
+        future, end_offset = move.future, move.future.end_offset
+        files = future.unsynced()
+        for file in files:
+            file.pins += 1
+
+        def done(_: object, error: BaseException | None) -> None:
+            for file in files:
+                file.pins -= 1
+            move.syncing = False
+            if self.moves.get(_key(move)) is not move:
+                return
+            try:
+                self._synced(move, end_offset, error)
+            except (BrokerError, OSError) as failure:
+                self._drop(move)
+                self._report(f"moving {_name(move)} to {move.target.path} has failed: {failure}")
+            if not self._running and self.moves:
+                self._running = True
+                self._timers.call_later(0, self._turn)
+
+        self._worker.run(lambda: _sync_all(files), done)
+
+    def _synced(self, move: Move, end_offset: int, error: BaseException | None) -> None:
+        if isinstance(error, OSError):
+            move.target.fail(error)
+        if error is not None:
+            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+        move.future.synced(end_offset)
+        if not self._wanted(move):
+            return
+        for _ in range(_PIECES_AT_SWAP):
+            if not move.copy():
+                self._swap(move)
+                return
+
+    def _swap(self, move: Move) -> None:
+        partition, future, target = move.partition, move.future, move.target
+        old = partition.log
+        future.raise_start_offset(old.start_offset)
+        future.sync()
+        future.config = old.config
+        target.promote_future(old.topic, old.partition)
+        target.disk.sync_dir(target.path)
+        partition.log = future
+        del self.moves[_key(move)]
+        move.source.delete_log(old)
+        self._moved(partition, target)
+
+    def _drop(self, move: Move) -> None:
+        del self.moves[_key(move)]
+        if not move.target.offline:
+            move.target.delete_log(move.future)
+
+
+def _sync_all(files: list[File]) -> None:
+    for file in files:
+        file.sync()
+
+
+def _key(move: Move) -> Name:
+    return (move.partition.topic, move.partition.index)
+
+
+def _name(move: Move) -> str:
+    return f"{move.partition.topic}-{move.partition.index}"

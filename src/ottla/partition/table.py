@@ -1,0 +1,250 @@
+"""The partitions of this node, by name and by id, kept in step with the metadata image.
+
+P1  `apply` opens, closes and promotes; everything else is look-up, and look-ups are on the hot path: two plain dicts.
+P2  A partition whose log was closed cleanly sleeps until somebody asks for it, so that a start does not read the data.
+P3  A log that the image does not know is a stray: it is put aside under a name that says so, never deleted.
+
+    apply(created) --> asleep --wake()--> awake --apply(removed)--> gone        (parked replies fail)
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ottla.log.config import LogConfig
+from ottla.log.directory import LogDirectory
+from ottla.log.log import Log
+from ottla.log.names import STRAY_DIR, marked_dir
+from ottla.metadata.config import ConfigType
+from ottla.metadata.delta import Delta
+from ottla.metadata.image import Image
+from ottla.metadata.topics import PartitionState, Topic
+from ottla.partition.partition import Flusher, Partition
+from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.uuid import ZERO_UUID
+
+METADATA_TOPIC = "__cluster_metadata"
+
+_UNKNOWN = BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+_UNKNOWN_ID = BrokerError(ErrorCode.UNKNOWN_TOPIC_ID)
+_OFFLINE = BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of this partition is offline")
+
+Name = tuple[str, int]
+
+
+class Sleeper(NamedTuple):
+    """A partition nobody has asked for yet."""
+
+    log: Log
+    directory: LogDirectory
+    topic_id: bytes
+    leader_epoch: int
+
+
+Effective = Callable[[Mapping[str, str]], Mapping[str, Any]]
+
+
+class PartitionTable:
+    """Every partition that has a replica here. `effective` turns a topic's overrides into all its typed settings."""
+
+    def __init__(
+        self,
+        node_id: int,
+        directories: list[LogDirectory],
+        flusher: Flusher,
+        effective: Effective,
+        unique: Callable[[], bytes],
+    ) -> None:
+        self.node_id = node_id
+        self.directories = directories
+        self.partitions: dict[Name, Partition] = {}
+        self.asleep: dict[Name, Sleeper] = {}
+        self._ids: dict[tuple[bytes, int], Name] = {}
+        self._by_id: dict[tuple[bytes, int], Partition] = {}
+        self._offline: set[Name] = set()
+        self._flusher = flusher
+        self._effective = effective
+        self._unique = unique
+
+    # Look-up
+
+    def by_name(self, topic: str, index: int) -> Partition:
+        """Return a partition by its topic's name, or raise UNKNOWN_TOPIC_OR_PARTITION."""
+        partition = self.partitions.get((topic, index))
+        return self._wake_or_refuse((topic, index), _UNKNOWN) if partition is None else partition
+
+    def by_id(self, topic_id: bytes, index: int) -> Partition:
+        """Return a partition by its topic's id, or raise UNKNOWN_TOPIC_ID."""
+        partition = self._by_id.get((topic_id, index))
+        if partition is not None:
+            return partition
+        name = self._ids.get((topic_id, index))
+        if name is None:
+            # A known topic without that partition is the older error: the id is right, the index is not.
+            raise _UNKNOWN if (topic_id, 0) in self._ids else _UNKNOWN_ID
+        return self._wake_or_refuse(name, _UNKNOWN_ID)
+
+    def find(self, key: tuple[str | bytes, int], by_id: bool) -> Partition | None:
+        """Return a partition by either key, or None."""
+        topic: Any = key[0]
+        try:
+            return self.by_id(topic, key[1]) if by_id else self.by_name(topic, key[1])
+        except BrokerError:
+            return None
+
+    def __len__(self) -> int:
+        return len(self.partitions) + len(self.asleep)
+
+    def awake(self) -> Iterable[Partition]:
+        """Return every partition, waking those that sleep."""
+        for name in tuple(self.asleep):
+            self._wake(name)
+        return self.partitions.values()
+
+    def wake_some(self, count: int) -> bool:
+        """Wake up to `count` sleepers; say whether any are left."""
+        for name in tuple(self.asleep)[:count]:
+            self._wake(name)
+        return bool(self.asleep)
+
+    def logs(self) -> Iterable[Log]:
+        """Return the logs of the partitions that are awake; the others have nothing to do."""
+        return [partition.log for partition in self.partitions.values()]
+
+    def _wake_or_refuse(self, name: Name, error: BrokerError) -> Partition:
+        if name in self.asleep:
+            return self._wake(name)
+        raise _OFFLINE if name in self._offline else error
+
+    def _wake(self, name: Name) -> Partition:
+        log, directory, topic_id, leader_epoch = self.asleep.pop(name)
+        if log.topic_id not in (topic_id, ZERO_UUID):
+            # The directory is of an earlier topic of this name.
+            config = log.config
+            self._put_aside(directory, log)
+            log = directory.create_log(*name, topic_id, config)
+        partition = Partition(log, topic_id, leader_epoch, self._flusher)
+        self.partitions[name] = self._by_id[topic_id, name[1]] = partition
+        return partition
+
+    # Change
+
+    def apply(self, delta: Delta, image: Image) -> None:
+        """Follow a committed change of the metadata."""
+        for topic in delta.removed_topics.values():
+            for index in topic.partitions:
+                self._remove(topic, index)
+        for change in delta.topics.values():
+            topic = image.topics.by_id[change.id]
+            for index, state in change.partitions.items():
+                if self.node_id in state.replicas:
+                    self._put(topic, index, state, image)
+        everything = False
+        for kind, name in delta.configs:
+            if kind == ConfigType.TOPIC:
+                self._configure(image.topics.by_name.get(name), image)
+            everything = everything or kind == ConfigType.BROKER
+        if everything:
+            self.configure_all(image)
+
+    def configure_all(self, image: Image) -> None:
+        """Work every log's settings out again, after the broker's own have changed."""
+        for topic in image.topics.by_name.values():
+            self._configure(topic, image)
+
+    def put_strays_aside(self, image: Image) -> list[str]:
+        """Rename the directories of logs that the image does not know, and return their new names."""
+        strays = []
+        for directory in self.directories:
+            for (topic, index), log in tuple(directory.logs.items()):
+                if image.partition(topic, index) is None and topic != METADATA_TOPIC:
+                    strays.append(self._put_aside(directory, log))
+        return strays
+
+    def take_offline(self, directory: LogDirectory, error: BrokerError) -> None:
+        """Refuse everything that lives in a failed directory."""
+        for name, partition in tuple(self.partitions.items()):
+            if directory.logs.get(name) is partition.log:
+                self._forget(name, partition.log.topic_id)
+                self._offline.add(name)
+                partition.fail(error)
+        for name, sleeper in tuple(self.asleep.items()):
+            if sleeper.directory is directory:
+                self._forget(name, sleeper.topic_id)
+                self._offline.add(name)
+
+    def _config_of(self, topic: Topic, image: Image) -> LogConfig:
+        return LogConfig.from_settings(self._effective(image.configs.of(ConfigType.TOPIC, topic.name)))
+
+    def _configure(self, topic: Topic | None, image: Image) -> None:
+        if topic is None:
+            return
+        config = self._config_of(topic, image)
+        for index in topic.partitions:
+            name = (topic.name, index)
+            if name in self.partitions:
+                self.partitions[name].log.config = config
+            elif name in self.asleep:
+                self.asleep[name].log.config = config
+
+    def _put(self, topic: Topic, index: int, state: PartitionState, image: Image) -> None:
+        name = (topic.name, index)
+        known = self.partitions.get(name)
+        if known is not None and known.topic_id == topic.id:
+            known.leader_epoch = state.leader_epoch
+            return
+        sleeper = self.asleep.get(name)
+        if sleeper is not None and sleeper.topic_id == topic.id:
+            self.asleep[name] = sleeper._replace(leader_epoch=state.leader_epoch)
+            return
+        self._ids[topic.id, index] = name
+        opened = self._open(name, topic.id, state, self._config_of(topic, image))
+        if opened is None:
+            self._offline.add(name)
+            return
+        self._offline.discard(name)
+        self.asleep[name] = Sleeper(*opened, topic.id, state.leader_epoch)
+
+    def _open(
+        self, name: Name, topic_id: bytes, state: PartitionState, config: LogConfig
+    ) -> tuple[Log, LogDirectory] | None:
+        """Return the log that a directory holds for this partition, or make one where there is room."""
+        online = [directory for directory in self.directories if directory.offline is None]
+        for directory in online:
+            log = directory.logs.get(name)
+            if log is not None:
+                log.config = config
+                return log, directory
+        assigned = state.directory_of(self.node_id)
+        named = [
+            each for each in self.directories if each.identity and each.identity.directory_id == assigned
+        ]
+        if not online or (named and named[0] not in online):
+            return None
+        home = named[0] if named else min(online, key=lambda directory: len(directory.logs))
+        return home.create_log(*name, topic_id, config), home
+
+    def _remove(self, topic: Topic, index: int) -> None:
+        name = (topic.name, index)
+        partition = self.partitions.get(name)
+        self._forget(name, topic.id)
+        self._ids.pop((topic.id, index), None)
+        self._offline.discard(name)
+        if partition is not None:
+            partition.fail(_UNKNOWN)
+        for directory in self.directories:
+            log = directory.logs.get(name)
+            if log is not None and directory.offline is None:
+                directory.delete_log(log)
+
+    def _put_aside(self, directory: LogDirectory, log: Log) -> str:
+        """Rename a log's directory so that it says it is a stray."""
+        path = f"{directory.path}/{marked_dir(log.topic, log.partition, self._unique(), STRAY_DIR)}"
+        log.rest()
+        log.move(path)
+        del directory.logs[log.topic, log.partition]
+        return path
+
+    def _forget(self, name: Name, topic_id: bytes) -> None:
+        self.partitions.pop(name, None)
+        self.asleep.pop(name, None)
+        self._by_id.pop((topic_id, name[1]), None)

@@ -1,0 +1,123 @@
+"""Snapshots: checkpoint files named after the end offset and epoch of the log they stand for.
+
+S1  A snapshot has its name only once it is whole and on disk; until then it is a `.part` that nobody reads.
+S2  The newest snapshot that is sound is never removed.
+S3  Below the oldest snapshot that is kept, the log may be cut; above it, it may not.
+"""
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from ottla.metadata.content import records_of
+from ottla.metadata.image import Image
+from ottla.quorum.checkpoint import Checkpoint, checkpoint_batches, read_checkpoint
+from ottla.quorum.voters import Voters
+from ottla.world.disk import Disk, File
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+_LEFTOVER = re.compile(r"\d{20}-\d{10}\.checkpoint\.(part|deleted)")
+
+
+class SnapshotId(NamedTuple):
+    """The end of the log that a snapshot stands for: the offset after its last record, and that record's epoch."""
+
+    offset: int
+    epoch: int
+
+    @property
+    def file_name(self) -> str:
+        """The name of the snapshot's file."""
+        return f"{self.offset:020d}-{self.epoch:010d}.checkpoint"
+
+
+class Snapshots:
+    """The snapshots in a directory, the oldest first."""
+
+    __slots__ = ("_directory", "_disk", "ids")
+
+    def __init__(self, disk: Disk, directory: str) -> None:
+        self._disk = disk
+        self._directory = directory
+        self.ids: list[SnapshotId] = []
+        for name in disk.list(directory):
+            if match := _NAME.fullmatch(name):
+                self.ids.append(SnapshotId(int(match[1]), int(match[2])))
+            elif _LEFTOVER.fullmatch(name):
+                disk.remove(f"{directory}/{name}")
+        self.ids.sort()
+
+    def path(self, id: SnapshotId) -> str:
+        """Where a snapshot lies."""
+        return f"{self._directory}/{id.file_name}"
+
+    def read(self, id: SnapshotId) -> Checkpoint:
+        """What a snapshot holds; MetadataError when it is damaged."""
+        return read_checkpoint(self._disk.read_bytes(self.path(id)), self.path(id))
+
+    def size_bytes(self, id: SnapshotId) -> int:
+        """The size of a snapshot's file."""
+        return self._disk.size(self.path(id))
+
+    def modified_ms(self, id: SnapshotId) -> int:
+        """When a snapshot was written."""
+        return self._disk.modified_ms(self.path(id))
+
+    def begin(self, image: Image, *, kraft_version: int, voters: Voters, now_ms: int) -> "SnapshotWriter":
+        """Start writing the snapshot of `image`."""
+        return SnapshotWriter(
+            self._disk, self, image, kraft_version=kraft_version, voters=voters, now_ms=now_ms
+        )
+
+    def finish(self, writer: "SnapshotWriter") -> None:
+        """Give a snapshot that is whole and synced its name."""
+        writer.file.close()
+        self._disk.rename(writer.file.path, self.path(writer.id))
+        self._disk.sync_dir(self._directory)
+        self.ids.append(writer.id)
+        self.ids.sort()
+
+    def remove_oldest(self) -> None:
+        """Remove the oldest snapshot; the last one stays."""
+        if len(self.ids) > 1:
+            self._disk.remove(self.path(self.ids.pop(0)))
+
+
+class SnapshotWriter:
+    """A snapshot on its way to disk. An image never changes, so it can be written while the cluster goes on."""
+
+    __slots__ = ("_batches", "file", "id")
+
+    def __init__(
+        self,
+        disk: Disk,
+        snapshots: Snapshots,
+        image: Image,
+        *,
+        kraft_version: int,
+        voters: Voters,
+        now_ms: int,
+    ) -> None:
+        self.id = SnapshotId(image.offset + 1, image.epoch)
+        path = f"{snapshots.path(self.id)}.part"
+        disk.remove(path)
+        self.file: File = disk.open(path)
+        self._batches: Iterator[bytearray] = checkpoint_batches(
+            records_of(image),
+            metadata_version=image.features.metadata_version,
+            epoch=image.epoch,
+            now_ms=now_ms,
+            contained_ms=image.timestamp_ms,
+            kraft_version=kraft_version,
+            voters=voters,
+        )
+
+    def step(self) -> bool:
+        """Write one more batch; False once all are written."""
+        batch = next(self._batches, None)
+        if batch is None:
+            return False
+        self.file.append(batch)
+        return True

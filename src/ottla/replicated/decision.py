@@ -1,0 +1,47 @@
+"""What a machine wants, and what a machine is.
+
+M1  `apply` is the only place where a machine's state changes; what it does depends on the record and the state alone.
+M2  Time enters through `expire`, and through the `now` that comes with a command; no clock is read.
+M3  Nothing in `reply` or `after` leaves the host before `records` are committed.
+"""
+
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+Reply = TypeVar("Reply")
+Reply_co = TypeVar("Reply_co", covariant=True)
+Record = TypeVar("Record")
+Record_contra = TypeVar("Record_contra", contravariant=True)
+Millis = int
+
+
+class Effect:
+    """Something to be done outside the machine once its records are committed; machines subclass it."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision(Generic[Reply]):
+    """What a machine wants. Nothing in `reply` or `after` leaves until `records` are committed."""
+
+    reply: Reply
+    records: tuple[object, ...] = ()
+    after: tuple[Effect, ...] = ()
+
+
+class Machine(Protocol[Record_contra]):
+    """State that is a fold of records, and that decides what to record next."""
+
+    @property
+    def deadline(self) -> Millis | None:
+        """When `expire` is next worth calling; None for never."""
+        ...
+
+    def apply(self, offset: int, record: Record_contra) -> None:
+        """Take one record in; the only place where state changes."""
+        ...
+
+    def expire(self, now: Millis) -> Decision[None]:
+        """Say what the passing of time asks for."""
+        ...

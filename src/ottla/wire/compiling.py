@@ -1,0 +1,63 @@
+"""From declarations to functions: the source of a constructor, a decoder or an encoder, compiled.
+
+The source of a codec can be read: `source_of(ProduceRequest, "decoder", 9)`.
+"""
+
+import linecache
+from collections.abc import Callable
+from typing import Any, cast
+
+from ottla.wire.decoding import decoder_source
+from ottla.wire.encoding import encoder_source
+from ottla.wire.field import UNSET
+from ottla.wire.message import Message, Struct, fields_of
+from ottla.wire.source import Source
+
+
+def codec_source(cls: type[Message], what: str, version: int) -> Source:
+    """The source of one codec, with the names it needs."""
+    if what == "decoder":
+        return decoder_source(cls, version)
+    return encoder_source(cls, version, in_parts=what == "parts_encoder")
+
+
+def compile_codec(cls: type[Message], what: str, version: int) -> Callable[..., Any]:
+    """One codec of a message at a version."""
+    return _load(codec_source(cls, what, version), f"{cls.__module__}.{cls.__qualname__} v{version} {what}")
+
+
+def source_of(cls: type[Message], what: str, version: int) -> str:
+    """The text of a codec, to read when debugging or measuring."""
+    return codec_source(cls, what, version).text()
+
+
+def compile_init(cls: type[Struct]) -> Callable[..., None]:
+    """The constructor of a struct: keywords only, defaults as declared."""
+    source = Source("construct")
+    parameters = []
+    stores = []
+    for field in fields_of(cls):
+        if field.default_is_fresh:
+            fresh = "[]" if field.array else source.bind(f"new_{field.name}", field.kind) + "()"
+            parameters.append(f"{field.name}=UNSET")
+            stores.append(f"self.{field.name} = {fresh} if {field.name} is UNSET else {field.name}")
+        else:
+            parameters.append(f"{field.name}={field.default!r}")
+            stores.append(f"self.{field.name} = {field.name}")
+    source.bind("UNSET", UNSET)
+    keywords = ", ".join(["self", "*", *parameters, "unknown_tags=None"])
+    source.line(f"def construct({keywords}):")
+    with source.block():
+        for store in stores:
+            source.line(store)
+        source.line("self.unknown_tags = unknown_tags")
+    return cast(Callable[..., None], _load(source, f"{cls.__module__}.{cls.__qualname__} constructor"))
+
+
+def _load(source: Source, title: str) -> Callable[..., Any]:
+    text = source.text()
+    filename = f"<{title}>"
+    # Tracebacks and profilers can then show the generated lines.
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    exec(compile(text, filename, "exec"), source.names)
+    return cast(Callable[..., Any], source.names[source.entry])

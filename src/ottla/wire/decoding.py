@@ -1,0 +1,426 @@
+"""Writes the source of a decoder: one function, one unpack for each run of fixed fields, no calls on the common path.
+
+Four habits make the code quick, and explain its looks.
+
+- Lengths and counts of one byte, nearly all of them, are read with the fixed fields before them. A first byte above
+  127 means a longer varint, which is then read again from its start.
+- `pos` moves only where it must: between moves, positions are `pos` plus a number known when the source is written.
+- Nothing checks a string against `end`: a slice cannot reach past the buffer, and the position it leaves behind is
+  checked at the end of the message at the latest. Whatever was misread until then is thrown away.
+- Objects are made without their constructor, and every slot is stored.
+"""
+
+import struct
+from typing import Any
+
+from ottla.wire import tags, varint
+from ottla.wire.errors import ProtocolError
+from ottla.wire.field import Field
+from ottla.wire.message import Message, Struct, fields_of
+from ottla.wire.primitive import Primitive
+from ottla.wire.source import Source
+
+_UNPACKERS: dict[str, Any] = {}
+
+
+def decoder_source(cls: type[Message], version: int) -> Source:
+    """The source of `decode(buf, pos, end) -> (message, pos)` for one version."""
+    return _DecoderWriter(cls, version).write()
+
+
+def minimum_size(cls: type[Struct], version: int, flexible: bool) -> int:
+    """The fewest bytes one such struct takes; at least 1, so that a count is always bounded by the bytes left."""
+    return max(_size(cls, version, flexible), 1)
+
+
+def _size(cls: type[Struct], version: int, flexible: bool) -> int:
+    size = 1 if flexible else 0
+    for field in fields_of(cls):
+        if version not in field.versions or field.tag is not None:
+            continue
+        if field.fixed:
+            size += field.kind.size
+        elif field.array or not field.is_struct:
+            compact = flexible and field.flexible
+            size += 1 if compact else 2 if not field.array and field.kind.name == "string" else 4
+        elif version in field.nullable:
+            size += 1
+        else:
+            size += _size(field.kind, version, flexible)
+    return size
+
+
+class _DecoderWriter:
+    def __init__(self, cls: type[Message], version: int) -> None:
+        self.cls = cls
+        self.version = version
+        self.flexible = cls.flexible is not None and version >= cls.flexible
+        self.source = Source("decode")
+        self.offset = 0
+        self.run: list[tuple[str, str]] = []
+
+    def write(self) -> Source:
+        source = self.source
+        for name, value in {
+            "new": object.__new__,
+            "ProtocolError": ProtocolError,
+            "StructError": struct.error,
+            "read_varint": varint.read_varint,
+            "read_string_length": varint.read_string_length,
+            "read_many": varint.read_many,
+            "too_many": varint.too_many,
+            "read_tag": tags.read_tag,
+            "read_unknown": tags.read_unknown,
+            "keep_unknown": tags.keep_unknown,
+        }.items():
+            source.bind(name, value)
+        source.line("def decode(buf, pos, end):")
+        with source.block():
+            source.line("try:")
+            with source.block():
+                if self.flexible:
+                    source.line(f"budget = {tags.BUDGET}")
+                if _has_records(self.cls):
+                    source.line("view = memoryview(buf)")
+                root = self.new(self.cls)
+                self.struct(self.cls, root, self.cls.__name__)
+                self.settle()
+            source.line("except (IndexError, StructError, UnicodeDecodeError) as cause:")
+            with source.block():
+                source.line(
+                    f"raise ProtocolError(f'{self.cls.__name__} v{self.version}: {{cause}}') from None"
+                )
+            source.line("if pos > end:")
+            with source.block():
+                source.line(
+                    f"raise ProtocolError(f'{self.cls.__name__} v{self.version} ends {{pos - end}} bytes too late')"
+                )
+            source.line(f"return {root}, pos")
+        return source
+
+    # Positions
+
+    def at(self, change: int = 0) -> str:
+        """The current position as an expression, `change` bytes further on."""
+        offset = self.offset + change
+        return f"pos + {offset}" if offset > 0 else f"pos - {-offset}" if offset else "pos"
+
+    def flush(self) -> None:
+        """Read the fixed fields gathered so far."""
+        if not self.run:
+            return
+        codes = "".join(code for code, _ in self.run)
+        targets = ", ".join(target for _, target in self.run)
+        if codes == "B":
+            self.source.line(f"{targets} = buf[{self.at()}]")
+        elif codes == "?":
+            self.source.line(f"{targets} = buf[{self.at()}] != 0")
+        else:
+            comma = "," if len(self.run) == 1 else ""
+            unpack = self.source.struct(codes, "unpack_from")
+            self.source.line(f"{targets}{comma} = {unpack}(buf, {self.at()})")
+        self.offset += struct.calcsize(">" + codes)
+        self.run = []
+
+    def settle(self) -> None:
+        """Bring `pos` to the current position, as loops and branches need."""
+        self.flush()
+        if self.offset:
+            self.source.line(f"pos += {self.offset}")
+            self.offset = 0
+
+    def length(self, code: str, compact: bool) -> str:
+        """Read a length with the run before it; the variable holds it plus one when compact."""
+        name = self.source.fresh("n")
+        self.run.append(("B" if compact else code, name))
+        self.flush()
+        return name
+
+    def long_length(self, name: str, read: str = "read_varint") -> None:
+        """Read a compact length again when its first byte says that it goes on."""
+        self.source.line(f"if {name} > 127:")
+        with self.source.block():
+            self.source.line(f"{name}, pos = {read}(buf, {self.at(-1)})")
+            if self.offset:
+                self.source.line(f"pos -= {self.offset}")
+
+    def inline_long_length(self, name: str) -> None:
+        """The same without a call when the length has two or three bytes, as that of record batches has.
+
+        The continuation bits of the bytes before the last are taken off as one number: 2**7, or 2**7 + 2**14.
+        """
+        source = self.source
+        second, third = source.fresh("b"), source.fresh("b")
+        source.line(f"if {name} > 127:")
+        with source.block():
+            source.line(f"{second} = buf[{self.at()}]")
+            source.line(f"if {second} < 128:")
+            with source.block():
+                source.line(f"{name} += ({second} << 7) - {1 << 7}")
+                source.line("pos += 1")
+            source.line("else:")
+            with source.block():
+                source.line(f"{third} = buf[{self.at(1)}]")
+                source.line(f"if {third} < 128:")
+                with source.block():
+                    source.line(f"{name} += ({second} << 7) + ({third} << 14) - {(1 << 7) + (1 << 14)}")
+                    source.line("pos += 2")
+                source.line("else:")
+                with source.block():
+                    source.line(f"{name}, pos = read_varint(buf, {self.at(-1)})")
+                    source.line(f"pos -= {self.offset}")
+
+    # Structs
+
+    def new(self, cls: type[Struct]) -> str:
+        """Make an empty instance; its slots are all stored by `struct`."""
+        var = self.source.fresh("o")
+        self.source.line(f"{var} = new({self.source.bind(cls.__name__, cls)})")
+        return var
+
+    def struct(self, cls: type[Struct], var: str, path: str) -> None:
+        """Read every field of a struct into `var`."""
+        tagged: list[Field] = []
+        for field in fields_of(cls):
+            if self.version not in field.versions:
+                self.store_default(field, var)
+            elif field.tag is not None:
+                self.store_default(field, var)
+                tagged.append(field)
+            else:
+                self.field(field, var, path)
+        if self.flexible:
+            self.tags(cls, tagged, var, path)
+        else:
+            self.source.line(f"{var}.unknown_tags = None")
+
+    def store_default(self, field: Field, var: str) -> None:
+        value = repr(field.default)
+        if field.default_is_fresh:
+            value = "[]" if field.array else f"{self.source.bind(field.kind.__name__, field.kind)}()"
+        self.source.line(f"{var}.{field.name} = {value}")
+
+    def tags(self, cls: type[Struct], tagged: list[Field], var: str, path: str) -> None:
+        source = self.source
+        count = self.length("B", compact=True)
+        source.line(f"if {count}:")
+        start = self.offset
+        with source.block():
+            known = [field for field in fields_of(cls) if field.tag is not None]
+            if known:
+                self.known_tags(count, known, tagged, var, path)
+            else:
+                source.line(
+                    f"{var}.unknown_tags, pos, budget = read_unknown(buf, {self.at(-1)}, end, budget)"
+                )
+                if start:
+                    source.line(f"pos -= {start}")
+        source.line("else:")
+        with source.block():
+            source.line(f"{var}.unknown_tags = None")
+        self.offset = start
+
+    def known_tags(self, count: str, known: list[Field], tagged: list[Field], var: str, path: str) -> None:
+        source = self.source
+        start = self.offset
+        kept, tag, stop = source.fresh("kept"), source.fresh("tag"), source.fresh("stop")
+        self.long_length(count)
+        self.settle()
+        source.line(f"{kept} = None")
+        source.line(f"{tag} = -1")
+        source.line(f"for _ in range({count}):")
+        with source.block():
+            source.line(f"{tag}, pos, {stop} = read_tag(buf, pos, end, {tag})")
+            branch = "if"
+            for field in sorted(known, key=lambda field: field.tag or 0):
+                source.line(f"{branch} {tag} == {field.tag}:")
+                branch = "elif"
+                with source.block():
+                    if field in tagged:
+                        self.field(field, var, path)
+                        self.settle()
+                    else:
+                        source.line(
+                            f"raise ProtocolError('{path}.{field.name} is not in version {self.version}')"
+                        )
+            source.line("else:")
+            with source.block():
+                source.line(f"{kept}, budget = keep_unknown({kept}, budget, {tag}, buf, pos, {stop})")
+                source.line(f"pos = {stop}")
+            source.line(f"if pos != {stop}:")
+            with source.block():
+                source.line(f"raise ProtocolError(f'tag {{{tag}}} of {path} is not as long as it says')")
+        source.line(f"{var}.unknown_tags = {kept}")
+        if start:
+            source.line(f"pos -= {start}")
+
+    # Fields
+
+    def field(self, field: Field, var: str, path: str) -> None:
+        path = f"{path}.{field.name}"
+        target = f"{var}.{field.name}"
+        if field.fixed:
+            self.run.append((field.kind.code, target))
+        elif field.array:
+            if field.is_struct:
+                self.structs(field, target, path)
+            elif field.kind.code is not None:
+                self.numbers(field, target, path)
+            else:
+                self.strings(field, target, path)
+        elif field.is_struct:
+            self.inline_struct(field, target, path)
+        else:
+            self.bytes_like(field.kind, self.compact(field), self.nullable(field), target, path)
+
+    def compact(self, field: Field) -> bool:
+        return self.flexible and field.flexible
+
+    def nullable(self, field: Field) -> bool:
+        return self.version in field.nullable
+
+    def null(self, nullable: bool, target: str, path: str) -> None:
+        """What a null means: None, or a complaint."""
+        self.source.line(f"{target} = None" if nullable else f"raise ProtocolError('{path} is null')")
+
+    def inline_struct(self, field: Field, target: str, path: str) -> None:
+        if not self.nullable(field):
+            var = self.new(field.kind)
+            self.source.line(f"{target} = {var}")
+            self.struct(field.kind, var, path)
+            return
+        # A nullable struct is led by a byte; among tagged fields the same byte is a varint, where 0 is null.
+        marker = self.length("B" if field.tag is not None else "b", compact=False)
+        self.settle()
+        self.source.line(f"if {marker} {'== 0' if field.tag is not None else '< 0'}:")
+        with self.source.block():
+            self.source.line(f"{target} = None")
+        self.source.line("else:")
+        with self.source.block():
+            var = self.new(field.kind)
+            self.source.line(f"{target} = {var}")
+            self.struct(field.kind, var, path)
+            self.settle()
+
+    def bytes_like(self, kind: Primitive, compact: bool, nullable: bool, target: str, path: str) -> None:
+        """A string, bytes or records: a length and that much of the buffer."""
+        source = self.source
+        size = self.length("h" if kind.name == "string" else "i", compact)
+        if compact and kind.name == "string":
+            self.long_length(size, "read_string_length")
+        elif compact:
+            self.inline_long_length(size)
+        stop = source.fresh("q")
+        extent = f"{self.at()}:{stop}"
+        value = {
+            "string": f"buf[{extent}].decode()",
+            "bytes": f"bytes(buf[{extent}])",
+            "records": f"view[{extent}]",
+        }[kind.name]
+        source.line(f"if {size}:" if compact else f"if {size} >= 0:")
+        with source.block():
+            source.line(f"{stop} = {self.at(-1 if compact else 0)} + {size}")
+            source.line(f"{target} = {value}")
+            source.line(f"pos = {stop}")
+        source.line("else:")
+        with source.block():
+            self.null(nullable, target, path)
+            if nullable and self.offset:
+                source.line(f"pos += {self.offset}")
+        self.offset = 0
+
+    def numbers(self, field: Field, target: str, path: str) -> None:
+        """An array of fixed-size values: one prepared unpack when there are fewer than 127."""
+        source = self.source
+        code, size = field.kind.code, field.kind.size
+        compact = self.compact(field)
+        count = self.length("i", compact)
+        extra = 1 if compact else 0
+        if code not in _UNPACKERS:
+            _UNPACKERS[code] = (None, *varint.unpackers(code)), varint.unpackers(code)
+        table = source.bind(f"unpack_some_{code}_{extra}", _UNPACKERS[code][1 - extra])
+        source.line(f"if {extra} < {count} < 128:")
+        with source.block():
+            source.line(f"{target} = [*{table}[{count}](buf, {self.at()})]")
+            advance = f"{count} * {size}" if size > 1 else count
+            source.line(f"pos += {advance}{_signed(self.offset - extra * size)}")
+        source.line(f"elif {count} == {extra}:")
+        with source.block():
+            source.line(f"{target} = []")
+            if self.offset:
+                source.line(f"pos += {self.offset}")
+        source.line(f"elif {count} < {extra}:")
+        with source.block():
+            self.null(self.nullable(field), target, path)
+            if self.nullable(field) and self.offset:
+                source.line(f"pos += {self.offset}")
+        source.line("else:")
+        with source.block():
+            if compact:
+                source.line(f"{count}, pos = read_varint(buf, {self.at(-1)})")
+                source.line(f"{target}, pos = read_many(buf, pos, end, {count} - 1, '{code}', {size})")
+            else:
+                source.line(f"{target}, pos = read_many(buf, {self.at()}, end, {count}, '{code}', {size})")
+        self.offset = 0
+
+    def strings(self, field: Field, target: str, path: str) -> None:
+        items = self.begin_array(field, 1 if self.compact(field) else 2, target, path)
+        with self.source.block():
+            item = self.source.fresh("s")
+            self.bytes_like(field.kind, self.compact(field), False, item, path)
+            self.settle()
+            self.source.line(f"{items}.append({item})")
+
+    def structs(self, field: Field, target: str, path: str) -> None:
+        least = minimum_size(field.kind, self.version, self.flexible)
+        items = self.begin_array(field, least, target, path)
+        with self.source.block():
+            var = self.new(field.kind)
+            self.source.line(f"{items}.append({var})")
+            self.struct(field.kind, var, path)
+            self.settle()
+
+    def begin_array(self, field: Field, least: int, target: str, path: str) -> str:
+        """Read a count and open the loop over its elements.
+
+        Elements are made one by one as their bytes are read, so a count by itself allocates nothing; one
+        that takes more than a byte is still held against the bytes left, to fail early.
+        """
+        source = self.source
+        compact = self.compact(field)
+        count = self.length("i", compact)
+        elements = f"{count} - 1" if compact else count
+        source.line(f"if {count} > 127:")
+        with source.block():
+            if compact:
+                source.line(f"{count}, pos = read_varint(buf, {self.at(-1)})")
+                if self.offset:
+                    source.line(f"pos -= {self.offset}")
+            source.line(f"if {elements} > (end - ({self.at()})) // {least}:")
+            with source.block():
+                source.line(f"raise too_many({elements}, end - ({self.at()}))")
+        items = source.fresh("xs")
+        null = f"{count} == 0" if compact else f"{count} < 0"
+        if self.nullable(field):
+            source.line(f"{target} = {items} = None if {null} else []")
+        else:
+            source.line(f"elif {null}:")
+            with source.block():
+                self.null(False, target, path)
+            source.line(f"{target} = {items} = []")
+        self.settle()
+        source.line(f"while {count} > {1 if compact else 0}:")
+        with source.block():
+            source.line(f"{count} -= 1")
+        return items
+
+
+def _signed(number: int) -> str:
+    return f" + {number}" if number > 0 else f" - {-number}" if number else ""
+
+
+def _has_records(cls: type[Struct]) -> bool:
+    return any(
+        _has_records(field.kind) if field.is_struct else field.kind.name == "records"
+        for field in fields_of(cls)
+    )

@@ -1,0 +1,1 @@
+"""Every request and response, one API a module; and the data that travels inside them."""

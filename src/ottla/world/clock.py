@@ -1,0 +1,28 @@
+"""Time: wall-clock milliseconds for what users see, monotonic seconds for what is measured."""
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Where the present moment comes from."""
+
+    def now_ms(self) -> int:
+        """Return milliseconds since the Unix epoch; it may jump."""
+        ...
+
+    def monotonic(self) -> float:
+        """Return seconds that only grow."""
+        ...
+
+
+class RealClock:
+    """The machine's clock."""
+
+    def now_ms(self) -> int:
+        """Return milliseconds since the Unix epoch."""
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        """Return the machine's monotonic seconds."""
+        return time.monotonic()

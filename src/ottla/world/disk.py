@@ -1,0 +1,339 @@
+"""Files: append-mostly handles, and the few directory operations a log needs.
+
+D1  `File.append` writes all of its bytes at `size`, or raises OSError and leaves the file as long as it was.
+D2  `write_atomic` leaves either the old content or the new one, whatever happens in between.
+D3  A handle opens its descriptor on first use, and `rest()` closes it until the next use, so that thousands of logs need
+    not hold thousands of descriptors. Pins and rests are only taken on the loop, so a thread that syncs a pinned
+    file never finds its descriptor closed or reused.
+
+Buffers are anything with the buffer protocol; paths are plain strings.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+from typing import Protocol
+
+Bytes = bytes | bytearray | memoryview
+
+
+class File(Protocol):
+    """An open file that grows at its end."""
+
+    path: str
+    size: int
+    pins: int  # how many threads are at work on it; a pinned file does not rest
+
+    def append(self, data: Bytes) -> None:
+        """Write `data` at the end, wholly or not at all."""
+        ...
+
+    def read(self, position: int, size: int) -> bytes:
+        """Return up to `size` bytes from `position`."""
+        ...
+
+    def write_at(self, position: int, data: Bytes) -> None:
+        """Overwrite bytes in place, growing the file where needed."""
+        ...
+
+    def sync(self) -> None:
+        """Return once the data is on the device."""
+        ...
+
+    def truncate(self, size: int) -> None:
+        """Cut the file to `size` bytes."""
+        ...
+
+    def rest(self) -> None:
+        """Give the descriptor back; the next use opens it again."""
+        ...
+
+    def close(self) -> None:
+        """Give the descriptor back for good."""
+        ...
+
+
+class Lock(Protocol):
+    """An exclusive hold on a directory."""
+
+    def release(self) -> None:
+        """Let go."""
+        ...
+
+
+class Disk(Protocol):
+    """Where files live."""
+
+    def open(self, path: str, *, create: bool = True, size: int | None = None) -> File:
+        """Return a handle; a caller that knows the size saves the look-up."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Say whether anything is at `path`."""
+        ...
+
+    def is_dir(self, path: str) -> bool:
+        """Say whether a directory is at `path`."""
+        ...
+
+    def list(self, path: str) -> list[str]:
+        """Return the names in a directory, sorted."""
+        ...
+
+    def list_sizes(self, path: str) -> dict[str, int]:
+        """Return the plain files of a directory with their sizes."""
+        ...
+
+    def make_dirs(self, path: str) -> None:
+        """Make a directory and its parents."""
+        ...
+
+    def rename(self, source: str, target: str) -> None:
+        """Move, replacing what stands at `target`."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """Remove a file; an absent one is fine."""
+        ...
+
+    def remove_tree(self, path: str) -> None:
+        """Remove a directory and all in it; an absent one is fine."""
+        ...
+
+    def size(self, path: str) -> int:
+        """Return a file's size in bytes."""
+        ...
+
+    def modified_ms(self, path: str) -> int:
+        """Return when a file was last written."""
+        ...
+
+    def set_modified_ms(self, path: str, ms: int) -> None:
+        """Set when a file was last written."""
+        ...
+
+    def read_bytes(self, path: str) -> bytes:
+        """Return a whole file."""
+        ...
+
+    def write_atomic(self, path: str, data: Bytes) -> None:
+        """Replace a file so that a crash leaves the old content or the new."""
+        ...
+
+    def sync_dir(self, path: str) -> None:
+        """Make renames and new names in a directory durable."""
+        ...
+
+    def free_bytes(self, path: str) -> int:
+        """Return the room left on the file system."""
+        ...
+
+    def total_bytes(self, path: str) -> int:
+        """Return the size of the file system."""
+        ...
+
+    def lock(self, path: str) -> Lock:
+        """Take an exclusive lock, or raise BlockingIOError."""
+        ...
+
+
+class RealFile:
+    """A file of the operating system, addressed by position, so reads and appends never share a cursor."""
+
+    __slots__ = ("_fd", "path", "pins", "size")
+
+    def __init__(self, path: str, size: int) -> None:
+        self.path = path
+        self.size = size
+        self.pins = 0
+        self._fd = -1
+
+    def _open(self) -> int:
+        fd = self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        return fd
+
+    def append(self, data: Bytes) -> None:
+        """Write `data` at the end, wholly or not at all."""
+        fd = self._fd
+        if fd < 0:
+            fd = self._open()
+        size = self.size
+        length = len(data)
+        try:
+            written = os.pwrite(fd, data, size)
+            if written != length:
+                self._finish(fd, memoryview(data), written)
+        except OSError:
+            # A torn tail would be read back as a bad batch, so it goes before anyone can see it.
+            with contextlib.suppress(OSError):
+                os.ftruncate(fd, size)
+            raise
+        self.size = size + length
+
+    def _finish(self, fd: int, data: memoryview, written: int) -> None:
+        """Write what a short write left over; the kernel names the error on the second try."""
+        while written < len(data):
+            written += os.pwrite(fd, data[written:], self.size + written)
+
+    def read(self, position: int, size: int) -> bytes:
+        """Return up to `size` bytes from `position`."""
+        fd = self._fd
+        if fd < 0:
+            fd = self._open()
+        return os.pread(fd, size, position)
+
+    def write_at(self, position: int, data: Bytes) -> None:
+        """Overwrite bytes in place, growing the file where needed."""
+        fd = self._fd if self._fd >= 0 else self._open()
+        view = memoryview(data)
+        done = 0
+        while done < len(view):
+            done += os.pwrite(fd, view[done:], position + done)
+        self.size = max(self.size, position + len(view))
+
+    def sync(self) -> None:
+        """Return once the data is on the device."""
+        fd = self._fd if self._fd >= 0 else self._open()
+        os.fdatasync(fd)
+
+    def truncate(self, size: int) -> None:
+        """Cut the file to `size` bytes."""
+        fd = self._fd if self._fd >= 0 else self._open()
+        os.ftruncate(fd, size)
+        self.size = size
+
+    def rest(self) -> None:
+        """Give the descriptor back; the next use opens it again. A pinned file stays open."""
+        if self.pins == 0:
+            self.close()
+
+    def close(self) -> None:
+        """Give the descriptor back."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+class RealLock:
+    """An flock on a lock file, as Kafka takes on `.lock`."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def release(self) -> None:
+        """Let go."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+class RealDisk:
+    """The operating system's files."""
+
+    def open(self, path: str, *, create: bool = True, size: int | None = None) -> RealFile:
+        """Return a handle; a caller that already knows the size saves the look-up."""
+        if size is None:
+            try:
+                size = os.stat(path).st_size
+            except FileNotFoundError:
+                if not create:
+                    raise
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
+                size = 0
+        return RealFile(path, size)
+
+    def exists(self, path: str) -> bool:
+        """Say whether anything is at `path`."""
+        return os.path.exists(path)
+
+    def is_dir(self, path: str) -> bool:
+        """Say whether a directory is at `path`."""
+        return os.path.isdir(path)
+
+    def list(self, path: str) -> list[str]:
+        """Return the names in a directory, sorted."""
+        return sorted(os.listdir(path))
+
+    def list_sizes(self, path: str) -> dict[str, int]:
+        """Return the plain files of a directory with their sizes, in one pass."""
+        with os.scandir(path) as entries:
+            return {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
+
+    def make_dirs(self, path: str) -> None:
+        """Make a directory and its parents."""
+        os.makedirs(path, exist_ok=True)
+
+    def rename(self, source: str, target: str) -> None:
+        """Move, replacing what stands at `target`."""
+        os.replace(source, target)
+
+    def remove(self, path: str) -> None:
+        """Remove a file; an absent one is fine."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+
+    def remove_tree(self, path: str) -> None:
+        """Remove a directory and all in it; an absent one is fine."""
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(path)
+
+    def size(self, path: str) -> int:
+        """Return a file's size in bytes."""
+        return os.stat(path).st_size
+
+    def modified_ms(self, path: str) -> int:
+        """Return when a file was last written."""
+        return os.stat(path).st_mtime_ns // 1_000_000
+
+    def set_modified_ms(self, path: str, ms: int) -> None:
+        """Set when a file was last written, as the cleaner does for the segments it rewrites."""
+        os.utime(path, ns=(ms * 1_000_000, ms * 1_000_000))
+
+    def read_bytes(self, path: str) -> bytes:
+        """Return a whole file."""
+        with open(path, "rb") as file:
+            return file.read()
+
+    def write_atomic(self, path: str, data: Bytes) -> None:
+        """Replace a file so that a crash leaves the old content or the new."""
+        temporary = path + ".tmp"
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        try:
+            view = memoryview(data)
+            done = 0
+            while done < len(view):
+                done += os.write(fd, view[done:])
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.replace(temporary, path)
+        self.sync_dir(os.path.dirname(path) or ".")
+
+    def sync_dir(self, path: str) -> None:
+        """Make renames and new names in a directory durable."""
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def free_bytes(self, path: str) -> int:
+        """Return the room left on the file system of `path`."""
+        stat = os.statvfs(path)
+        return stat.f_bavail * stat.f_frsize
+
+    def total_bytes(self, path: str) -> int:
+        """Return the size of the file system of `path`."""
+        stat = os.statvfs(path)
+        return stat.f_blocks * stat.f_frsize
+
+    def lock(self, path: str) -> RealLock:
+        """Take an exclusive lock on a file, or raise BlockingIOError when another process holds it."""
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(fd)
+            raise BlockingIOError(f"{path} is locked by another process") from None
+        return RealLock(fd)

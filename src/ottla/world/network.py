@@ -1,0 +1,68 @@
+"""Sockets: listening, and how many descriptors the process may hold."""
+
+import asyncio
+import resource
+import socket
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Listening(Protocol):
+    """A port that accepts connections."""
+
+    host: str
+    port: int
+
+    async def stop(self) -> None:
+        """Accept no more."""
+        ...
+
+
+class Network(Protocol):
+    """Where connections come from."""
+
+    async def listen(
+        self, host: str, port: int, protocol: Callable[[], asyncio.BaseProtocol], *, backlog: int = 50
+    ) -> Listening:
+        """Bind and accept; port 0 takes a free one."""
+        ...
+
+
+class RealListening:
+    """A listening TCP socket on the running loop."""
+
+    def __init__(self, server: asyncio.Server, host: str, port: int) -> None:
+        self._server = server
+        self.host = host
+        self.port = port
+
+    async def stop(self) -> None:
+        """Accept no more."""
+        self._server.close()
+
+
+class RealNetwork:
+    """TCP of the operating system."""
+
+    async def listen(
+        self, host: str, port: int, protocol: Callable[[], asyncio.BaseProtocol], *, backlog: int = 50
+    ) -> RealListening:
+        """Bind and accept; port 0 takes a free one. OSError says why not."""
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(protocol, host or None, port, backlog=backlog, reuse_address=True)
+        bound = server.sockets[0].getsockname()[1]
+        return RealListening(server, host, bound)
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """Return a TCP port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
+def raise_descriptor_limit() -> int:
+    """Allow as many descriptors as the system lets us have, and return that number."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard

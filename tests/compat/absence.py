@@ -1,0 +1,30 @@
+"""What this machine lacks: the tests that need it are skipped, and the end of the run says so."""
+
+from typing import NoReturn
+
+import pytest
+from tests.compat.clients import Client
+from tests.peers import jars
+
+REASONS: set[str] = set()
+
+
+def skip_aloud(reason: str) -> NoReturn:
+    """Skip this test, and have the reason named at the end of the run."""
+    REASONS.add(reason)
+    pytest.skip(reason)
+
+
+def need(client: Client) -> None:
+    """Skip the test where this client is not installed."""
+    reason = client.absent()
+    if reason is not None:
+        skip_aloud(reason)
+
+
+def need_kafka() -> None:
+    """Skip the test where Apache Kafka cannot be run."""
+    try:
+        jars.classpath()
+    except jars.KafkaAbsent as absent:
+        skip_aloud(f"Apache Kafka {jars.VERSION}: {absent}")

@@ -1,0 +1,60 @@
+"""Apache Kafka's jars: fetched once from Maven Central, run with the machine's own Java.
+
+The tests and the benchmarks meet Kafka only through here, and work without it: where Java is absent, or
+the jars are neither there nor to be had, `classpath()` raises `KafkaAbsent` with a sentence fit for a skip line.
+"""
+
+import functools
+import hashlib
+import shutil
+import subprocess
+from pathlib import Path
+
+VERSION = "4.3.1"
+CHECKOUT = Path(__file__).resolve().parents[2]
+HOME = CHECKOUT / ".cache" / f"kafka-{VERSION}"
+POM = Path(__file__).with_name("pom.xml")
+FETCH_SECONDS_MAX = 600
+
+
+class KafkaAbsent(Exception):
+    """Apache Kafka cannot be run on this machine; the text says why."""
+
+
+@functools.cache
+def java() -> str:
+    """The path of the Java launcher."""
+    found = shutil.which("java")
+    if found is None:
+        raise KafkaAbsent("Java is not installed")
+    return found
+
+
+@functools.cache
+def classpath() -> str:
+    """The class path of Apache Kafka with its tools, fetched by Maven on first use."""
+    java()
+    libs = HOME / "libs"
+    stamp = HOME / "fetched"
+    wanted = hashlib.sha256(POM.read_bytes()).hexdigest()
+    if not stamp.exists() or stamp.read_text() != wanted:
+        _fetch(libs)
+        stamp.write_text(wanted)
+    return f"{libs}/*"
+
+
+def _fetch(libs: Path) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise KafkaAbsent("Maven is not installed, and Apache Kafka's jars are not there yet")
+    shutil.rmtree(libs, ignore_errors=True)
+    libs.mkdir(parents=True)
+    command = [maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies"]
+    command += [f"-DoutputDirectory={libs}", "-DincludeScope=runtime"]
+    try:
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=FETCH_SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        raise KafkaAbsent("Maven did not deliver Apache Kafka's jars in time") from None
+    if done.returncode != 0:
+        lines = [line for line in done.stdout.splitlines() if "ERROR" in line] or ["no reason given"]
+        raise KafkaAbsent(f"Maven could not fetch Apache Kafka's jars: {lines[0]}")

@@ -1,0 +1,205 @@
+"""Frames in, replies out, in order, within memory that follows what arrived."""
+
+import struct
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ottla.channel.connection import Connection, Connections
+
+
+class Transport:
+    """A transport that remembers what was written to it."""
+
+    def __init__(self, peer: str = "127.0.0.1") -> None:
+        self.peer = peer
+        self.written = bytearray()
+        self.closed = False
+        self.reading = True
+
+    def get_extra_info(self, name: str) -> tuple[str, int]:
+        return (self.peer, 1)
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        self.high = high
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    def writelines(self, parts: list[bytes]) -> None:
+        for part in parts:
+            self.written += part
+
+    def close(self) -> None:
+        self.closed = True
+
+    abort = close
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
+
+
+class Later:
+    """A reply that is made ready by the test."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] | None = None
+
+
+def connect(serve, *, frame_bytes_max=1 << 20, total_max=10, per_address_max=10, connections=None):
+    connections = connections or Connections(
+        frame_bytes_max=frame_bytes_max, total_max=total_max, per_address_max=per_address_max
+    )
+    connection = Connection(connections, "PLAINTEXT", serve)
+    transport = Transport()
+    connection.connection_made(transport)
+    return connection, transport
+
+
+def feed(connection: Connection, data: bytes) -> None:
+    """Deliver bytes as a loop does: into the buffer the connection offers, as many as fit."""
+    while data and not connection.closed:
+        buffer = connection.get_buffer(-1)
+        taken = min(len(buffer), len(data))
+        buffer[:taken] = data[:taken]
+        connection.buffer_updated(taken)
+        data = data[taken:]
+
+
+def frame(payload: bytes) -> bytes:
+    return struct.pack(">i", len(payload)) + payload
+
+
+def echo(connection, buffer, start, end):
+    connection.reply([bytes(buffer[start:end])])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.binary(max_size=200), max_size=20),
+    st.lists(st.integers(1, 50), min_size=1, max_size=30),
+)
+def test_frames_come_whole_however_the_bytes_are_cut(payloads, cuts):
+    seen = []
+    connection, transport = connect(lambda c, buf, a, b: seen.append(bytes(buf[a:b])))
+    data = b"".join(map(frame, payloads))
+    position = turn = 0
+    while position < len(data):
+        cut = cuts[turn % len(cuts)]
+        feed(connection, data[position : position + cut])
+        position += cut
+        turn += 1
+    assert seen == payloads
+
+
+def test_a_frame_larger_than_the_shared_buffer_arrives_whole():
+    seen = []
+    connection, _ = connect(lambda c, buf, a, b: seen.append(bytes(buf[a:b])), frame_bytes_max=64 << 20)
+    payload = bytes(range(256)) * (40 << 12)  # 40 MiB, over the size that is allocated at once
+    feed(connection, frame(payload) + frame(b"next"))
+    assert seen == [payload, b"next"]
+
+
+def test_memory_follows_bytes_that_arrived_not_the_length_claimed():
+    connection, _ = connect(echo, frame_bytes_max=1 << 30)
+    feed(connection, struct.pack(">i", 1 << 30) + b"only this")
+    assert len(connection._frame) <= 4 << 20
+
+
+@pytest.mark.parametrize("size", [-1, (1 << 20) + 1, 2**31 - 1])
+@pytest.mark.parametrize("torn", [False, True])
+def test_an_impossible_size_closes(size, torn):
+    connection, transport = connect(echo)
+    data = struct.pack(">i", size)
+    for piece in (data[:2], data[2:]) if torn else (data,):
+        feed(connection, piece)
+    assert transport.closed
+
+
+def test_replies_leave_in_the_order_of_their_requests():
+    waiting = []
+
+    def serve(connection, buffer, start, end):
+        if buffer[start] == ord("w"):
+            waiting.append(Later())
+            connection.owe(waiting[-1])
+        else:
+            connection.reply([bytes(buffer[start:end])])
+
+    connection, transport = connect(serve)
+    feed(connection, frame(b"a") + frame(b"w1") + frame(b"b") + frame(b"w2") + frame(b"c"))
+    assert transport.written == b"a"
+    waiting[1].parts = [b"W2"]
+    connection.settle()
+    assert transport.written == b"a"
+    waiting[0].parts = [b"W", b"1"]
+    connection.settle()
+    assert transport.written == b"aW1bW2c"
+
+
+def test_a_peer_with_too_many_open_requests_waits_and_loses_nothing():
+    waiting = []
+
+    def serve(connection, buffer, start, end):
+        later = Later()
+        later.answer = bytes(buffer[start:end])
+        waiting.append(later)
+        connection.owe(later)
+
+    connection, transport = connect(serve)
+    payloads = [b"%04d" % n for n in range(1000)]
+    feed(connection, b"".join(map(frame, payloads)))
+    assert not transport.reading
+    assert len(waiting) == 256
+    while any(later.parts is None for later in waiting):
+        for later in waiting:
+            later.parts = [later.answer]
+        connection.settle()
+    assert bytes(transport.written) == b"".join(payloads)
+    assert transport.reading
+
+
+def test_a_peer_that_does_not_read_is_not_read_from():
+    seen = []
+
+    def serve(connection, buffer, start, end):
+        seen.append(bytes(buffer[start:end]))
+        if seen[-1] == b"2":
+            connection.pause_writing()
+
+    connection, transport = connect(serve)
+    feed(connection, frame(b"1") + frame(b"2") + frame(b"3") + frame(b"4")[:4])
+    assert seen == [b"1", b"2"]
+    assert not transport.reading
+    connection.resume_writing()
+    assert seen == [b"1", b"2", b"3"]
+    feed(connection, frame(b"4")[4:] + frame(b"5"))
+    assert seen == [b"1", b"2", b"3", b"4", b"5"]
+
+
+def test_limits_on_connections():
+    connections = Connections(frame_bytes_max=100, total_max=3, per_address_max=2)
+    first, _ = connect(echo, connections=connections)
+    connect(echo, connections=connections)
+    refused, transport = connect(echo, connections=connections)
+    assert transport.closed and connections.refused == 1
+    refused.connection_lost(None)
+    first.connection_lost(None)
+    _, transport = connect(echo, connections=connections)
+    assert not transport.closed
+
+
+def test_idle_connections_are_closed_but_not_those_that_wait_for_an_answer():
+    connections = Connections(frame_bytes_max=100, total_max=10, per_address_max=10)
+    _, idle = connect(echo, connections=connections)
+    waiting, busy = connect(echo, connections=connections)
+    waiting.owe(Later())
+    active, talking = connect(echo, connections=connections)
+    for _ in range(3):
+        feed(active, frame(b"x"))
+        connections.close_idle(1)
+    assert (idle.closed, busy.closed, talking.closed) == (True, False, False)
