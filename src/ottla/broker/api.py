@@ -48,7 +48,7 @@ class Api:
 class Pending:
     """A reply that waits for something. The handler returns it at once and resolves it later, exactly once."""
 
-    __slots__ = ("_connection", "_correlation_id", "_message", "_route", "parts")
+    __slots__ = ("_began", "_connection", "_correlation_id", "_message", "_now", "_route", "parts")
 
     def __init__(self) -> None:
         self.parts: list[Any] | None = None
@@ -56,14 +56,26 @@ class Pending:
         self._connection: Connection | None = None
         self._route: Route | None = None
         self._correlation_id = 0
+        self._began = 0.0
+        self._now: Callable[[], float] = float
 
-    def attach(self, connection: Connection, route: "Route", correlation_id: int) -> None:
-        """Take a place in the connection's order of replies."""
+    def attach(
+        self,
+        connection: Connection,
+        route: "Route",
+        correlation_id: int,
+        began: float,
+        now: Callable[[], float],
+    ) -> None:
+        """Take a place in the connection's order of replies, for a request that came at `began`."""
+        self._began = began
+        self._now = now
         self._connection = connection
         self._route = route
         self._correlation_id = correlation_id
         if self._message is not None:
             self.parts = route.parts(self._message, correlation_id)
+            route.took(now() - began)
         connection.owe(self)
         if self.parts is not None:
             connection.settle()
@@ -74,4 +86,5 @@ class Pending:
         self._message = message
         if self._connection is not None and self._route is not None:
             self.parts = self._route.parts(message, self._correlation_id)
+            self._route.took(self._now() - self._began)
             self._connection.settle()

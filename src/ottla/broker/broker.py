@@ -6,7 +6,7 @@ B2  `settings` are the effective ones: what the file says, under what operators 
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.broker.fetch_session import FetchSessions
 from ottla.broker.producer_ids import ProducerIds
@@ -19,6 +19,9 @@ from ottla.partition.table import PartitionTable
 from ottla.quorum.quorum import Quorum
 from ottla.wire.errors import ErrorCode
 from ottla.world.clock import Clock
+
+if TYPE_CHECKING:
+    from ottla.partition.move import Mover
 
 
 class Timers(Protocol):
@@ -60,6 +63,7 @@ class Broker:
         self.connections = connections
         self.epoch = -1
         self.producer_ids = ProducerIds(node_id, quorum.submit, lambda: self.epoch)
+        self.mover: Mover | None = None
         self.call_soon = timers.call_soon
         self.call_later = timers.call_later
         self.submit = quorum.submit

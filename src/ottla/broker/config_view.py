@@ -7,7 +7,6 @@ V3  Secrets have no value here.
 """
 
 from collections.abc import Collection
-from typing import cast
 
 from ottla.broker.broker import Broker
 from ottla.broker.loggers import levels, node_id_of
@@ -21,7 +20,7 @@ from ottla.metadata.settings.describe import (
     describe_group,
     describe_topic,
 )
-from ottla.metadata.settings.layers import BrokerValues, Source
+from ottla.metadata.settings.layers import Source
 from ottla.wire.errors import BrokerError, ErrorCode
 
 Names = Collection[str] | None
@@ -29,7 +28,7 @@ Names = Collection[str] | None
 
 def describe(broker: Broker, kind: int, name: str, names: Names = None) -> list[Description]:
     """Every setting of a resource, or those asked for by name. BrokerError says why not."""
-    values = cast(BrokerValues, broker.settings)
+    values = broker.settings
     configs = broker.image.configs
     if kind == ConfigType.TOPIC:
         _check_topic(broker, name)

@@ -21,6 +21,7 @@ def is_cordoned(broker: Broker, directory: LogDirectory) -> bool:
     if broker.image.features.metadata_version < CORDONED_SINCE:
         return False
     cordoned = broker.settings["cordoned.log.dirs"]
+    assert isinstance(cordoned, tuple)
     return "*" in cordoned or directory.path in cordoned
 
 
@@ -29,12 +30,16 @@ def record_directory(broker: Broker, partition: Partition, directory: LogDirecto
     registered = broker.image.brokers.get(broker.node_id)
     if broker.image.features.metadata_version < DIRECTORIES_SINCE or registered is None:
         return
+    assert directory.identity is not None, "a directory in use has been formatted"
     place = _Topic.PartitionData(partition_index=partition.index)
     request = AssignReplicasToDirsRequest(
         broker_id=broker.node_id,
         broker_epoch=registered.epoch,
         directories=[
-            _Directory(id=directory.id, topics=[_Topic(topic_id=partition.topic_id, partitions=[place])])
+            _Directory(
+                id=directory.identity.directory_id,
+                topics=[_Topic(topic_id=partition.topic_id, partitions=[place])],
+            )
         ],
     )
 

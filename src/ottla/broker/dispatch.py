@@ -21,6 +21,7 @@ _HEAD = struct.Struct(">hhih")  # api key, version, correlation id, length of th
 _REPLY_V0 = struct.Struct(">ii")  # size, correlation id
 _REPLY_V1 = struct.Struct(">iiB")  # and an empty tag section
 _API_VERSIONS = 18
+_BUCKETS = 28  # up to two minutes
 _CARRIES_RECORDS = frozenset({1, 78})  # Fetch, ShareFetch: their replies are written without copying records
 
 
@@ -35,9 +36,9 @@ class Route:
         "buckets",
         "count",
         "decode",
-        "errors",
         "flexible",
         "handle",
+        "seconds",
         "version",
     )
 
@@ -51,7 +52,15 @@ class Route:
         self._encode = api.response.encoder(version)
         self._encode_parts = api.response.parts_encoder(version) if api.key in _CARRIES_RECORDS else None
         self.count = 0
-        self.errors = 0
+        # Bucket n counts requests of less than 2^n microseconds.
+        self.buckets = [0] * _BUCKETS
+        self.seconds = 0.0
+
+    def took(self, seconds: float) -> None:
+        """Count a request that was answered after so long."""
+        self.count += 1
+        self.seconds += seconds
+        self.buckets[min(int(seconds * 1e6).bit_length(), _BUCKETS - 1)] += 1
 
     def parts(self, message: Message, correlation_id: int) -> list[Any]:
         """Encode a reply as the buffers to write."""
@@ -80,9 +89,11 @@ class Dispatcher:
         self.routes: dict[int, Route] = {}
         self._broker = broker
         self._report = report
+        self._now = broker.clock.monotonic
 
     def serve(self, connection: Connection, buffer: bytearray, position: int, end: int) -> None:
         """Serve one frame: the bytes of `buffer` from `position` to `end`."""
+        began = self._now()
         try:
             key, version, correlation_id, length = _HEAD.unpack_from(buffer, position)
             position += 10
@@ -109,7 +120,6 @@ class Dispatcher:
             self._report(f"closing {connection.peer}: malformed request: {error}")
             connection.close()
             return
-        route.count += 1
         try:
             reply = route.handle(request, route.version, connection, self._broker)
         except Exception as error:  # noqa: BLE001
@@ -118,12 +128,12 @@ class Dispatcher:
             self._broker.failed(error)
             connection.close()
             return
-        if reply is None:
-            return
         if type(reply) is Pending:
-            reply.attach(connection, route, correlation_id)
-        else:
+            reply.attach(connection, route, correlation_id, began, self._now)
+            return
+        if reply is not None:
             connection.reply(route.parts(reply, correlation_id))  # type: ignore[arg-type]  # a Message
+        route.took(self._now() - began)
 
     def _route(self, key: int, version: int) -> Route | None:
         api = self.apis.get(key)

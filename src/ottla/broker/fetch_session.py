@@ -119,7 +119,7 @@ class FetchSession:
 
 
 class FetchSessions:
-    """All sessions of a broker, with room for `slots`. A full cache evicts what is stale or smaller, as Kafka's does."""
+    """All sessions of a broker. A cache full to its `slots` evicts what is stale or smaller, as Kafka's does."""
 
     def __init__(self, slots: int, below: Callable[[int], int], evict_after_ms: int = 120_000) -> None:
         self.slots = slots

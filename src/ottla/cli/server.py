@@ -2,9 +2,13 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 
+from ottla import __version__
 from ottla.cli.main import MISUSED, CommandError
+from ottla.node.node import Node, StartError
 from ottla.node.properties import PropertiesError, parse_properties
+from ottla.node.server import run
 from ottla.node.settings import Settings
 from ottla.world.disk import RealDisk
 
@@ -14,9 +18,21 @@ def run_server(options: argparse.Namespace) -> int:
     properties = read_properties(options.properties) if options.properties else {}
     settings = Settings.from_properties(properties | overrides(options.override))
     warn(settings)
-    from ottla.node.server import run
+    return serve(settings, announce)
 
-    return run(settings)
+
+def serve(settings: Settings, ready: Callable[[Node], None]) -> int:
+    """Run a node until it is told to stop; CommandError says why it cannot start."""
+    try:
+        return run(settings, ready)
+    except StartError as error:
+        raise CommandError(str(error), error.hint) from None
+
+
+def announce(node: Node) -> None:
+    """One line to say that the node serves, and where."""
+    places = ", ".join(str(each) for each in node.endpoints)
+    print(f"Ottla {__version__}, node {node.settings.node_id}, cluster {node.cluster_id}: {places}", flush=True)
 
 
 def read_properties(path: str) -> dict[str, str]:

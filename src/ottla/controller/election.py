@@ -100,7 +100,8 @@ class Transition:
         if unclean:
             # What the old leader alone had is lost from here on: only the new one is in sync.
             record.isr = [leader]
-            if self._state.leader_recovery_state != RECOVERING:
+            # A sole replica has nobody to recover its lost records from, so it has nothing to recover.
+            if self._state.leader_recovery_state != RECOVERING and len(self.replicas) > 1:
                 record.leader_recovery_state = RECOVERING
 
     def _chosen(self) -> tuple[int, bool]:

@@ -120,10 +120,16 @@ class LogDirectory:
             path = f"{self.path}/{name}"
             if found.mark == names.DELETE_DIR:
                 self.doom([path], 0)
-            elif found.mark == names.FUTURE_DIR:
-                self.futures[key] = self._existing(path, key, config_of(found.topic), clean=False)
-            elif not found.mark and key not in self.logs:
-                self.logs[key] = self._existing(path, key, config_of(found.topic), clean=self.was_clean)
+                continue
+            config = config_of(found.topic)
+            try:
+                if found.mark == names.FUTURE_DIR:
+                    self.futures[key] = self._existing(path, key, config, clean=False)
+                elif not found.mark and key not in self.logs:
+                    self.logs[key] = self._existing(path, key, config, clean=self.was_clean)
+            except OSError as error:
+                self.fail(error)
+                return
 
     def _existing(self, path: str, key: PartitionKey, config: LogConfig, *, clean: bool) -> Log:
         checkpoints = self._start_offsets.get(key, 0), self._recovery_points.get(key, 0)

@@ -109,6 +109,9 @@ class LogFiles:
         self.end_offset = loaded.end_offset
         self.recovery_point = loaded.recovery_point
         self._sync = Synchronizer(self._disk, self.path, loaded.end_offset if loaded.clean else -1)
+        if not loaded.clean:
+            for segment in loaded.segments[max(bisect_right(self._bases, self.recovery_point) - 1, 0) :]:
+                self._sync.rolled(segment, None)
         self._activate(loaded.segments[-1])
 
     def _activate(self, segment: Segment) -> None:

@@ -8,6 +8,7 @@ one that needs a second look (`validation`), one write. No clock is read here, `
 """
 
 import errno
+import struct
 from bisect import bisect_right
 from typing import ClassVar, NamedTuple
 
@@ -39,6 +40,9 @@ from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.world.disk import Bytes, Disk, File
 
 _unpack_header = BATCH_HEADER.unpack_from
+_stamp = struct.Struct(
+    ">qii"
+).pack_into  # `stamp` without its frame: the length between the two fields is written anew
 _CRC_FROM = 21
 _PLAIN_BITS = CODEC_MASK | LOG_APPEND_TIME | CONTROL
 _CODEC_MAX = Codec.ZSTD.value
@@ -149,7 +153,7 @@ class Log(LogFiles):
             records = conform(records, header, self._config, now_ms)
             size = len(records)
             header = _unpack_header(records)
-            attributes, max_timestamp = header[5], header[8]
+            length, attributes, max_timestamp = header[1], header[5], header[8]
             if size > self._segment_bytes:
                 raise _too_large_for_segment(size, self._segment_bytes)
             if attributes & LOG_APPEND_TIME:
@@ -178,7 +182,7 @@ class Log(LogFiles):
             segment = self._make_room(size, offset, last_offset, max_timestamp, now_ms)
         file = segment.file
         position = file.size
-        stamp(records, 0, offset, leader_epoch)
+        _stamp(records, 0, offset, length, leader_epoch)
         try:
             file.append(records)
         except OSError as error:

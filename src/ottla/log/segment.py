@@ -31,7 +31,10 @@ _EXTENT = struct.Struct(
 )  # base offset, length, last offset delta: what it takes to step over a batch
 _extent = _EXTENT.unpack_from
 _unpack_header = BATCH_HEADER.unpack_from
+_length = struct.Struct(">i").unpack_from
+_LENGTH_AT = 8
 _LENGTH_MIN = BATCH_HEADER_SIZE - LOG_OVERHEAD
+_REBUILD_INTERVAL_BYTES = 4096
 
 
 class Segment:
@@ -53,6 +56,7 @@ class Segment:
         "time_index",
         "transaction_index",
         "unindexed",
+        "verified",
     )
 
     def __init__(
@@ -81,6 +85,7 @@ class Segment:
             or index_size % OffsetIndex.entry.size != 0
             or time_size % TimeIndex.entry.size != 0
         )
+        self.verified = False
         self.max_timestamp = UNREAD
         self.max_timestamp_offset = base_offset
         self.first_timestamp = UNREAD
@@ -100,6 +105,7 @@ class Segment:
             disk.open(stem + kind + suffix).rest()
         segment = cls(disk, directory, base_offset, {names.OFFSET_INDEX: 0, names.TIME_INDEX: 0}, suffix)
         segment.max_timestamp = -1
+        segment.verified = True
         return segment
 
     @property
@@ -185,7 +191,7 @@ class Segment:
         known = self.offset_index.position_from(begin + limit)
         at = whole if known is None else max(whole, known - begin)
         while at + LOG_OVERHEAD <= limit:
-            following = at + _extent_length(data, at) + LOG_OVERHEAD
+            following = at + _length(data, at + _LENGTH_AT)[0] + LOG_OVERHEAD
             if following > limit:
                 break
             at = following
@@ -266,7 +272,10 @@ class Segment:
 
     def ensure_indexed(self) -> None:
         """Rebuild offset and time index from the batches when a file is absent or cannot be right."""
+        if self.verified:
+            return
         if not self.unindexed and self.offset_index.is_sane(self.file.size):
+            self.verified = True
             return
         self.reset_indexes()
         self.max_timestamp = -1
@@ -280,6 +289,7 @@ class Segment:
             index.reset(self.disk.size(index.path) if self.disk.exists(index.path) else 0)
         self.bytes_since_index = 0
         self.unindexed = False
+        self.verified = True
 
     def retire(self) -> None:
         """Close the time index with the greatest timestamp, and write what the index files lack."""
@@ -359,10 +369,3 @@ class Segment:
 
     def __repr__(self) -> str:
         return f"Segment({self.file.path}, size_bytes={self.file.size})"
-
-
-_REBUILD_INTERVAL_BYTES = 4096
-
-
-def _extent_length(data: bytes, at: int) -> int:
-    return int.from_bytes(data[at + 8 : at + LOG_OVERHEAD], "big", signed=True)

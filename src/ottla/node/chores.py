@@ -22,7 +22,7 @@ class Chores:
         self._node = node
         self._cleaner = Cleaner(node.world.disk, _cleaner_config(node))
         self._cleaning: Cleaning | None = None
-        self._marks: dict[str, dict[tuple[str, int], int]] = {}
+        self._dirty_since: dict[tuple[str, int], int] = {}
 
         def every(name: str) -> Any:
             return lambda: max(1, self._node.values[name])
@@ -33,8 +33,16 @@ class Chores:
         table = (
             ("retention", every("log.retention.check.interval.ms"), self._retention),
             ("checkpoint", every("log.flush.offset.checkpoint.interval.ms"), self._checkpoint),
-            ("high watermarks", every("replica.high.watermark.checkpoint.interval.ms"), self._high_watermarks),
-            ("expiry of producers", every("producer.id.expiration.check.interval.ms"), self._expire_producers),
+            (
+                "high watermarks",
+                every("replica.high.watermark.checkpoint.interval.ms"),
+                self._high_watermarks,
+            ),
+            (
+                "expiry of producers",
+                every("producer.id.expiration.check.interval.ms"),
+                self._expire_producers,
+            ),
             ("flush", every("log.flush.scheduler.interval.ms"), self._flush),
             ("cleaning", every("log.cleaner.backoff.ms"), self._clean),
             ("removal of files", fixed(_DOOMED_EVERY_MS), self._remove_doomed),
@@ -87,7 +95,14 @@ class Chores:
             log.expire_producers(now_ms)
 
     def _flush(self) -> None:
-        """Honour flush.ms; flush.messages counts as reached when that many wait (both off by default, as in Kafka)."""
+        """Honour flush.ms: sync what has waited for so long."""
+        now_ms = self._node.world.clock.now_ms()
+        for name, partition in self._node.table.partitions.items():
+            log = partition.log
+            if log.recovery_point >= log.end_offset:
+                self._dirty_since.pop(name, None)
+            elif now_ms - self._dirty_since.setdefault(name, now_ms) >= log.config.flush_ms:
+                self._node.flusher.flush(partition)
 
     def _remove_doomed(self) -> None:
         now_ms = self._node.world.clock.now_ms()
@@ -129,4 +144,8 @@ class Chores:
 
 
 def _cleaner_config(node: "Node") -> CleanerConfig:
-    return CleanerConfig()
+    return CleanerConfig(
+        dedupe_buffer_size=node.values["log.cleaner.dedupe.buffer.size"],
+        dedupe_buffer_load_factor=node.values["log.cleaner.io.buffer.load.factor"],
+        io_buffer_size=node.values["log.cleaner.io.buffer.size"],
+    )

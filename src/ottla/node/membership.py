@@ -13,7 +13,9 @@ from ottla.wire.messages.broker_registration import BrokerRegistrationRequest, B
 from ottla.wire.messages.controller_registration import ControllerRegistrationRequest
 
 
-def register_controller(quorum: Quorum[Controller], incarnation_id: bytes, endpoints: Sequence[Endpoint]) -> None:
+def register_controller(
+    quorum: Quorum[Controller], incarnation_id: bytes, endpoints: Sequence[Endpoint]
+) -> None:
     """Tell the cluster where this controller listens and what it supports."""
     request = ControllerRegistrationRequest(
         controller_id=quorum.node_id,
@@ -25,7 +27,9 @@ def register_controller(quorum: Quorum[Controller], incarnation_id: bytes, endpo
             for each in endpoints
         ],
         features=[
-            ControllerRegistrationRequest.Feature(name=name, min_supported_version=low, max_supported_version=high)
+            ControllerRegistrationRequest.Feature(
+                name=name, min_supported_version=low, max_supported_version=high
+            )
             for name, (low, high) in SUPPORTED.items()
         ],
     )
@@ -53,7 +57,9 @@ def register_broker(
             for each in endpoints
         ],
         features=[
-            BrokerRegistrationRequest.Feature(name=name, min_supported_version=low, max_supported_version=high)
+            BrokerRegistrationRequest.Feature(
+                name=name, min_supported_version=low, max_supported_version=high
+            )
             for name, (low, high) in SUPPORTED.items()
             if name != KRAFT_VERSION
         ],

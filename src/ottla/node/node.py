@@ -2,20 +2,24 @@
 
     __init__ --start()--> SERVING --stop()--> STOPPED
 
-N1  Start: directories are locked and loaded, then the quorum, then the partitions of its image, then the ports, then the
-    registration. Whoever can connect is served.
+N1  Start: directories are locked and loaded, then the quorum, then the partitions of its image, then the ports, then
+    the registration. Whoever can connect is served.
 N2  Stop: the ports first, then everything is made durable and marked clean. A stop that cannot finish leaves the
     directory as a crash would, and the next start recovers it.
-N3  A directory that fails takes its partitions with it. When no directory is left, or the metadata cannot be written, the
-    node stops.
+N3  A directory that fails takes its partitions with it. When no directory is left, or the metadata cannot be written,
+    the node stops.
 """
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from ottla import __version__
 from ottla.broker.broker import Broker
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.fetch_session import FetchSessions
+from ottla.broker.metrics.page import Page
+from ottla.broker.metrics.server import MetricsServer
 from ottla.broker.served import APIS
 from ottla.broker.session import Session
 from ottla.broker.versions import ApiVersions
@@ -34,13 +38,21 @@ from ottla.node.membership import register_broker, register_controller
 from ottla.node.settings import Settings
 from ottla.node.world import World
 from ottla.partition.flusher import AckFlusher, OsFlusher, storage_error
-from ottla.partition.partition import Partition
+from ottla.partition.move import Mover
+from ottla.partition.partition import Flusher, Partition
 from ottla.partition.table import METADATA_TOPIC, PartitionTable
 from ottla.quorum.quorum import Quorum
 from ottla.quorum.surroundings import QuorumSettings, Surroundings
 from ottla.quorum.voters import Address, Voter, Voters
+from ottla.wire.errors import BrokerError
+from ottla.wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
 from ottla.wire.uuid import ZERO_UUID
-from ottla.world.network import Listening
+
+if TYPE_CHECKING:
+    from ottla.world.network import Listening
 
 
 class StartError(Exception):
@@ -52,7 +64,7 @@ class StartError(Exception):
 
 
 class Node:
-    """One process of a cluster: broker and controller. `give_up` ends the process when there is nothing left to serve."""
+    """One process of a cluster: broker and controller. `give_up` ends it when there is nothing left to serve."""
 
     def __init__(self, settings: Settings, world: World, give_up: Callable[[str], None]) -> None:
         self.settings = settings
@@ -65,6 +77,7 @@ class Node:
         self._listening: list[Listening] = []
         self._incarnation_id = world.entropy.uuid()
         self._stopping = False
+        self._unfenced = asyncio.Event()
         self.values = settings.broker_values
 
     # Start
@@ -96,7 +109,27 @@ class Node:
             self.report(f"{stray} belongs to no topic of this cluster and was put aside")
         await self._listen()
         self._join()
+        self.broker.mover = self.mover = Mover(
+            self.table, self.background, self.world.timers, self._moved, self.report
+        )
+        self.mover.resume()
         self.chores = Chores(self)
+        await self._serve_metrics()
+
+    async def _serve_metrics(self) -> None:
+        address = self.settings.metrics_address
+        if address is None:
+            return
+        listeners = [endpoint.name for endpoint in self.settings.broker_listeners]
+        page = Page(self.broker, self.dispatcher, self.world.disk, listeners, __version__)
+        self.metrics = MetricsServer(page, self.world.timers)
+        try:
+            await self.metrics.start(self.world.network, *address)
+        except OSError as error:
+            raise StartError(
+                f"cannot serve metrics on {address[0]}:{address[1]}: {error.strerror or error}",
+                "set ottla.metrics.listener to another address, or to nothing",
+            ) from None
 
     def _open_directories(self) -> None:
         for path in self.settings.directories:
@@ -118,12 +151,13 @@ class Node:
             self._check_identity(directory)
             self.directories.append(directory)
         started = self.world.clock.monotonic()
+        checked = 0
         for directory in self.directories:
-            if not directory.was_clean:
-                self.report(f"{directory.path} was not closed cleanly: checking its logs")
             directory.load(lambda topic: LogConfig())
-        if not all(directory.was_clean for directory in self.directories):
-            self.report(f"all logs are sound again after {self.world.clock.monotonic() - started:.1f} s")
+            checked += 0 if directory.was_clean else len(directory.logs)
+        if checked:
+            took_s = self.world.clock.monotonic() - started
+            self.report(f"the last stop was not a clean one: {checked} logs were checked in {took_s:.1f} s")
 
     def _check_identity(self, directory: LogDirectory) -> None:
         identity = directory.identity
@@ -144,7 +178,9 @@ class Node:
         settings, values = self.settings, self.values
         metadata = next(each for each in self.directories if each.path == settings.metadata_log_dir)
         assert metadata.identity is not None
-        addresses = tuple(Address(each.name, each.host, each.port) for each in settings.advertised_controllers)
+        addresses = tuple(
+            Address(each.name, each.host, each.port) for each in settings.advertised_controllers
+        )
         voters = None
         if settings.voters:
             (node_id,) = settings.voters
@@ -186,14 +222,13 @@ class Node:
         )
 
     def _make_table(self) -> PartitionTable:
-        flusher: OsFlusher | AckFlusher = OsFlusher()
-        if self.values["ottla.flush"] == "ack":
-            flusher = AckFlusher(self.workers, self.world.timers.call_soon, self._sync_failed)
+        synced = AckFlusher(self.workers, self.world.timers.call_soon, self._sync_failed)
+        self.flusher: Flusher = synced if self.values["ottla.flush"] == "ack" else OsFlusher(synced)
         data = [directory for directory in self.directories if directory.path in self.settings.log_dirs]
         return PartitionTable(
             self.settings.node_id,
             data,
-            flusher,
+            self.flusher,
             lambda overrides: effective_topic(self.values, overrides),
             self.world.entropy.uuid,
         )
@@ -234,7 +269,9 @@ class Node:
     def _join(self) -> None:
         ports = {endpoint.name: endpoint.port for endpoint in self.endpoints}
         register_controller(
-            self.quorum, self._incarnation_id, [_bound(e, ports) for e in self.settings.advertised_controllers]
+            self.quorum,
+            self._incarnation_id,
+            [_bound(e, ports) for e in self.settings.advertised_controllers],
         )
         register_broker(
             self.quorum,
@@ -248,8 +285,7 @@ class Node:
 
     async def wait_serving(self) -> None:
         """Return once the broker is out of its fence."""
-        while self.settings.node_id not in self.broker.alive:
-            await asyncio.sleep(0.001)
+        await self._unfenced.wait()
 
     # Serve
 
@@ -268,6 +304,28 @@ class Node:
         if own is not None:
             self.broker.epoch = own.epoch
         self.broker.adopt(image)
+        if self.settings.node_id in self.broker.alive:
+            self._unfenced.set()
+
+    def _moved(self, partition: Partition, directory: LogDirectory) -> None:
+        """Tell the controller where a partition now lives."""
+        assert directory.identity is not None
+        directories = AssignReplicasToDirsRequest.DirectoryData
+        topic = directories.TopicData(
+            topic_id=partition.topic_id,
+            partitions=[directories.TopicData.PartitionData(partition_index=partition.index)],
+        )
+        request = AssignReplicasToDirsRequest(
+            broker_id=self.settings.node_id,
+            broker_epoch=self.broker.epoch,
+            directories=[directories(id=directory.identity.directory_id, topics=[topic])],
+        )
+
+        def done(outcome: AssignReplicasToDirsResponse | BrokerError) -> None:
+            if isinstance(outcome, BrokerError):
+                self.report(f"the controller did not note that {partition.topic}-{partition.index} has moved")
+
+        self.quorum.submit(lambda controller, now: controller.assign_replicas_to_dirs(request, now), done)
 
     def _sync_failed(self, partition: Partition, error: OSError) -> None:
         for directory in self.directories:
@@ -295,6 +353,9 @@ class Node:
             await listening.stop()
         if hasattr(self, "chores"):
             self.chores.stop()
+            self.mover.stop()
+        if hasattr(self, "metrics"):
+            await self.metrics.stop()
         if hasattr(self, "connections"):
             for connection in tuple(self.connections.open):
                 connection.close()

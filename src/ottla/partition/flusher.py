@@ -13,16 +13,6 @@ from ottla.world.disk import File
 from ottla.world.worker import Worker
 
 
-class OsFlusher:
-    """Durable means handed to the operating system."""
-
-    __slots__ = ()
-
-    def appended(self, partition: Partition) -> None:
-        """Raise the high watermark at once."""
-        partition.advance(partition.log.end_offset)
-
-
 class AckFlusher:
     """Durable means on the device.
 
@@ -51,6 +41,8 @@ class AckFlusher:
         if not dirty and not self._syncing:
             self._later(self._start)
         dirty.add(partition)
+
+    flush = appended
 
     def _start(self) -> None:
         if self._syncing or not self._dirty:
@@ -88,6 +80,26 @@ class AckFlusher:
             self._start()
 
         worker.run(work, done)
+
+
+class OsFlusher:
+    """Durable means handed to the operating system; `flush.messages` and `flush.ms` ask for a sync all the same."""
+
+    __slots__ = ("_behind",)
+
+    def __init__(self, behind: AckFlusher) -> None:
+        self._behind = behind
+
+    def appended(self, partition: Partition) -> None:
+        """Raise the high watermark at once."""
+        log = partition.log
+        partition.advance(log.end_offset)
+        if log.end_offset - log.recovery_point >= log.config.flush_messages:
+            self._behind.appended(partition)
+
+    def flush(self, partition: Partition) -> None:
+        """Sync a partition without anybody waiting for it."""
+        self._behind.appended(partition)
 
 
 def _sync(files: list[File]) -> OSError | None:

@@ -1,15 +1,15 @@
 """Moving a partition from one log directory of this node to another, while it is written to and read.
 
-A copy, the future log, is fed from the log in small pieces between requests, like a follower; when it has caught up it is
-synced and takes the log's place in one step of the loop, so no reader or writer sees anything in between.
+A copy, the future log, is fed from the log in small pieces between requests, like a follower; when it has caught up it
+is synced and takes the log's place in one step of the loop, so no reader or writer sees anything in between.
 
     start() --> COPYING --caught up--> SYNCING --still close--> swapped
                   ^  |                    |
                   |  +-- cancel(), failed, partition gone --> dropped      (the future log is removed)
                   +------ grew by more than a little --+
 
-V1  Until the swap the log is untouched and goes on serving; a crash leaves it as it was, and the future log is fed on from
-    where it was after the next start.
+V1  Until the swap the log is untouched and goes on serving; a crash leaves it as it was, and the future log is fed on
+    from where it was after the next start.
 V2  At the swap the future log holds the same batches up to the same end, and all of it is on the device.
 V3  For an instant both directories hold a log of the partition's name, both complete. Whoever starts after a crash in
     that instant may take either, and removes the other.
@@ -98,6 +98,11 @@ class Mover:
         self._report = report
         self._bytes_per_second_max = bytes_per_second_max
         self._running = False
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Do nothing more; `resume` of the next start goes on."""
+        self._stopped = True
 
     def start(self, partition: Partition, target: LogDirectory) -> None:
         """Begin a move, unless the partition is there or on its way; a move to elsewhere is dropped first."""
@@ -119,15 +124,13 @@ class Mover:
         for target in self._table.directories:
             for (topic, index), future in tuple(target.futures.items()):
                 partition = self._table.find((topic, index), by_id=False)
-                if (
-                    partition is None
-                    or partition.topic_id != future.topic_id
-                    or self.directory_of(partition) is target
-                    or (topic, index) in self.moves
-                ):
+                source = None
+                if partition is not None and partition.topic_id == future.topic_id:
+                    source = self.directory_of(partition)
+                if partition is None or source is None or source is target or (topic, index) in self.moves:
                     target.delete_log(future)
                 else:
-                    self._add(Move(partition, self.directory_of(partition), target, future))
+                    self._add(Move(partition, source, target, future))
 
     def directory_of(self, partition: Partition) -> LogDirectory:
         """Return where a partition lives."""
@@ -148,7 +151,7 @@ class Mover:
     def _turn(self) -> None:
         """Do a piece of the move that has waited longest."""
         move = next((move for move in self.moves.values() if not move.syncing), None)
-        if move is None:
+        if move is None or self._stopped:
             self._running = False
             return
         size = 0
@@ -187,7 +190,7 @@ class Mover:
             for file in files:
                 file.pins -= 1
             move.syncing = False
-            if self.moves.get(_key(move)) is not move:
+            if self._stopped or self.moves.get(_key(move)) is not move:
                 return
             try:
                 self._synced(move, end_offset, error)

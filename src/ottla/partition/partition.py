@@ -36,6 +36,10 @@ class Flusher(Protocol):
         """The partition's log has grown."""
         ...
 
+    def flush(self, partition: "Partition") -> None:
+        """Make a partition durable soon, whether somebody waits for it or not."""
+        ...
+
 
 class Partition:
     """One replica and its role."""

@@ -8,6 +8,8 @@ turn, so a changed setting holds from the next one on.
 from collections.abc import Callable
 from typing import Any, Protocol
 
+_DELAY_S_MAX = 30 * 86_400.0
+
 
 class Timers(Protocol):
     """The loop, as far as chores need it."""
@@ -40,7 +42,9 @@ class Chore:
         self._arm()
 
     def _arm(self) -> None:
-        self._timer = self._timers.call_later(self._interval_ms() / 1000, self._turn)
+        # Kafka's "never" is a number of milliseconds that no timer can count to.
+        delay_s = min(self._interval_ms() / 1000, _DELAY_S_MAX)
+        self._timer = self._timers.call_later(delay_s, self._turn)
 
     def _turn(self) -> None:
         self.turns += 1

@@ -8,7 +8,8 @@ V1  The only voter leads every epoch, and opens a new one at each start, so that
 V2  A record is committed once it is on disk here; with more voters it will be once a majority has it, and nothing else
     in this file changes.
 V3  Listeners hear of an image before the replies to the commands that made it leave.
-V4  After a failed sync nothing is acknowledged any more: what the disk holds is unknown until the node starts anew.
+V4  No record is written that the log up to it could not be folded with.
+V5  After a failed sync nothing is acknowledged any more: what the disk holds is unknown until the node starts anew.
 """
 
 from collections import deque
@@ -197,6 +198,7 @@ class Quorum(Generic[M]):
         """Write a decision's records, atomically whatever their number, and return their offsets."""
         if self._failure is not None:
             raise _storage_error(self._failure)
+        self._check_foldable(records)
         log = self._started.log
         metadata_version = self._appended_image.features.metadata_version
         frames = [encode(record, metadata_version) for record in cast(Sequence[Message], records)]
@@ -214,6 +216,17 @@ class Quorum(Generic[M]):
         log.append(data, self.epoch, now, from_client=False)
         self._note_append(len(data))
         return range(first, first + len(records))
+
+    def _check_foldable(self, records: Sequence[object]) -> None:
+        # A record that contradicts the state would stop every start from now on, so it must not reach the log.
+        trial = Fold(self._appended_image)
+        if self._started.fold.transaction_offset is not None:
+            trial.transaction_offset = self._started.fold.transaction_offset
+        try:
+            for offset, record in enumerate(cast(Sequence[Message], records), self.end_offset):
+                trial.apply(offset, record)
+        except MetadataError as error:
+            raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, f"The decision contradicts the metadata: {error}") from error
 
     @property
     def _appended_image(self) -> Image:

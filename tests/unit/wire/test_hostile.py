@@ -1,5 +1,6 @@
 """Bytes from someone who means harm: only ProtocolError comes out, and nothing is allocated for a lie."""
 
+import contextlib
 import time
 import tracemalloc
 
@@ -55,10 +56,8 @@ def test_every_byte_of_a_request_may_be_changed() -> None:
         for place in range(len(data)):
             for byte in (0, 1, 0x7F, 0x80, 0xFF):
                 changed = data[:place] + bytes([byte]) + data[place + 1 :]
-                try:
+                with contextlib.suppress(ProtocolError):
                     decode(changed, 0, len(changed))
-                except ProtocolError:
-                    pass
 
 
 LIES = [

@@ -58,6 +58,7 @@ def _move(broker: Broker, topic: str, index: int, path: str) -> None:
         if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
             raise BrokerError(ErrorCode.REPLICA_NOT_AVAILABLE) from None
         raise
+    assert broker.mover is not None, "a node that serves has a mover"
     broker.mover.start(partition, target)
 
 

@@ -35,7 +35,8 @@ def handle(
         return DescribeTopicPartitionsResponse(
             topics=[Topic(name=topic.name, error_code=ErrorCode.INVALID_REQUEST) for topic in request.topics]
         )
-    limit = int(broker.settings["max.request.partition.size.limit"])
+    limit = broker.settings["max.request.partition.size.limit"]
+    assert isinstance(limit, int)
     left = max(1, min(limit, request.response_partition_limit))
     response = DescribeTopicPartitionsResponse()
     for name in names:

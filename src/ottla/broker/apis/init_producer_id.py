@@ -39,7 +39,8 @@ def _transactional(request: InitProducerIdRequest, broker: Broker) -> ErrorCode:
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     if request.keep_prepared_txn:
         return ErrorCode.UNSUPPORTED_VERSION
-    timeout_ms_max = int(broker.settings["transaction.max.timeout.ms"])
+    timeout_ms_max = broker.settings["transaction.max.timeout.ms"]
+    assert isinstance(timeout_ms_max, int)
     if not request.enable2_pc and not 0 < request.transaction_timeout_ms <= timeout_ms_max:
         return ErrorCode.INVALID_TRANSACTION_TIMEOUT
     return ErrorCode.COORDINATOR_NOT_AVAILABLE

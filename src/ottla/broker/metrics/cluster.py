@@ -24,11 +24,11 @@ def cluster(broker: Broker, *, active: bool, listener: str) -> Iterator[Family]:
     yield gauge(_PREFIX + "globalpartitioncount", "Partitions.").add(len(states))
     offline = sum(state.leader < 0 for state in states)
     yield gauge(_PREFIX + "offlinepartitionscount", "Partitions that nobody leads.").add(offline)
-    unpreferred = sum(state.leader != state.replicas[0] for state in states)
-    yield gauge(_PREFIX + "preferredreplicaimbalancecount", "Partitions not led by their first replica.").add(
-        unpreferred
+    imbalance = gauge(
+        _PREFIX + "preferredreplicaimbalancecount", "Partitions not led by their first replica."
     )
-    # The controller makes none on its own, and none that was asked for has left a trace.
+    yield imbalance.add(sum(state.leader != state.replicas[0] for state in states))
+    # Nobody counts them: a partition with one replica can have none.
     unclean = counter(
         "kafka_controller_controllerstats_uncleanleaderelections_total", "Elections out of sync."
     )

@@ -1,13 +1,11 @@
-"""Connections and requests, and how much of its time the loop has left."""
+"""Connections, and how much of its time the loop has left."""
 
 from collections.abc import Iterable, Iterator
 
-from ottla.broker.dispatch import Route
 from ottla.broker.metrics.text import Family, counter, gauge
 from ottla.channel.connection import Connections
 
 _SOCKETS = "kafka_server_socket_server_metrics_"
-_TRAFFIC = "kafka_server_brokertopicmetrics_"
 
 
 def network(connections: Connections, listeners: Iterable[str]) -> Iterator[Family]:
@@ -21,15 +19,6 @@ def network(connections: Connections, listeners: Iterable[str]) -> Iterator[Fami
     yield family
     yield counter(_SOCKETS + "connection_creation_total", "Connections accepted.").add(connections.accepted)
     yield counter("ottla_connections_refused_total", "Connections over a limit.").add(connections.refused)
-
-
-def requests(routes: Iterable[Route], failures: int) -> Iterator[Family]:
-    """Requests by API and version."""
-    family = counter("kafka_network_requestmetrics_requests_total", "Requests served.")
-    for route in sorted(routes, key=lambda route: (route.api.key, route.version)):
-        family.add(route.count, request=route.api.name, version=route.version)
-    yield family
-    yield counter("ottla_handler_failures_total", "Requests that broke their handler.").add(failures)
 
 
 class Idleness:

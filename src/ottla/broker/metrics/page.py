@@ -1,7 +1,6 @@
 """The page: every family once, in the order in which a person would read it.
 
-A page costs a look at each partition, so it is made when asked for and not before. What sleeps since a clean start is
-woken a little at each page, for its offsets are only known once it is awake.
+A page costs a look at each partition, so it is made when asked for and not before.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,16 +8,14 @@ from collections.abc import Iterable, Iterator
 from ottla.broker.broker import Broker
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.metrics.cluster import cluster
-from ottla.broker.metrics.network import Idleness, network, requests
+from ottla.broker.metrics.network import Idleness, network
 from ottla.broker.metrics.partitions import PartitionGauges
 from ottla.broker.metrics.process import loop_cpu_seconds, process
 from ottla.broker.metrics.quorum import quorum
-from ottla.broker.metrics.text import Family, gauge, page_text
+from ottla.broker.metrics.requests import RequestTimes
+from ottla.broker.metrics.text import Family, counter, gauge, page_text
 from ottla.broker.metrics.topics import TopicTraffic
-from ottla.channel.connection import Connections
 from ottla.world.disk import Disk
-
-_WOKEN_PER_PAGE = 256
 
 
 class Page:
@@ -28,25 +25,23 @@ class Page:
         self,
         broker: Broker,
         dispatcher: Dispatcher,
-        connections: Connections,
         disk: Disk,
         listeners: Iterable[str],
         version: str,
     ) -> None:
         self._broker = broker
         self._dispatcher = dispatcher
-        self._connections = connections
         self._disk = disk
         self._listeners = tuple(listeners)
         self._version = version
         self._start_ms = broker.clock.now_ms()
         self._traffic = TopicTraffic()
+        self._requests = RequestTimes()
         self._partitions = PartitionGauges()
         self._idleness = Idleness(loop_cpu_seconds(), broker.clock.monotonic())
 
     def __call__(self) -> bytes:
         """Render the page."""
-        self._broker.table.wake_some(_WOKEN_PER_PAGE)
         return page_text(self.families())
 
     def families(self) -> Iterator[Family]:
@@ -55,8 +50,10 @@ class Page:
         about = gauge("ottla_info", "The version of this software.")
         yield about.add(1, version=self._version, node_id=broker.node_id, cluster_id=broker.cluster_id)
         yield from self._traffic.families(broker.table.partitions.values())
-        yield from requests(self._dispatcher.routes.values(), broker.failures)
-        yield from network(self._connections, self._listeners)
+        yield from self._requests.families(self._dispatcher.routes.values())
+        failures = counter("ottla_handler_failures_total", "Requests that broke their handler.")
+        yield failures.add(broker.failures)
+        yield from network(broker.connections, self._listeners)
         yield from self._idleness.families(loop_cpu_seconds(), broker.clock.monotonic())
         yield from self._partitions.families(broker)
         active = broker.quorum.leader_id == broker.node_id

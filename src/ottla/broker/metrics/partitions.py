@@ -129,7 +129,7 @@ State = tuple[tuple[str, int], PartitionState, int]  # name, state, how many rep
 
 def _states(broker: Broker) -> Iterator[State]:
     """Every partition that has a replica here."""
-    inherited = broker.settings["min.insync.replicas"]
+    inherited = str(broker.settings["min.insync.replicas"])
     for topic in broker.image.topics.by_name.values():
         own = broker.image.configs.of(ConfigType.TOPIC, topic.name).get("min.insync.replicas", inherited)
         for index, state in topic.partitions.items():

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 COUNTER = "counter"
 GAUGE = "gauge"
+HISTOGRAM = "histogram"
 
 Number = int | float
 
@@ -24,9 +25,9 @@ class Family:
         self.help = help
         self.samples: list[tuple[str, Number]] = []
 
-    def add(self, value: Number, **labels: object) -> "Family":
-        """Add a sample."""
-        self.samples.append((label_text(labels) if labels else "", value))
+    def add(self, value: Number, part: str = "", /, **labels: object) -> "Family":
+        """Add a sample; `part` is the end of its name in families that have several, such as `_sum`."""
+        self.samples.append((part + label_text(labels) if labels else part, value))
         return self
 
     def lines(self) -> Iterator[str]:
@@ -46,6 +47,11 @@ def counter(name: str, help: str) -> Family:
 def gauge(name: str, help: str) -> Family:
     """A family of numbers that come and go."""
     return Family(name, GAUGE, help)
+
+
+def histogram(name: str, help: str) -> Family:
+    """A family of distributions, whose parts are `_bucket`, `_sum` and `_count`."""
+    return Family(name, HISTOGRAM, help)
 
 
 def label_text(labels: dict[str, object]) -> str:

@@ -1,0 +1,1 @@
+"""Measurements of Ottla beside its peers."""

@@ -1,0 +1,103 @@
+"""`ottla dev`: one node on this machine, formatted on first use, and three things to try."""
+
+import argparse
+
+from ottla import __version__
+from ottla.cli.main import CommandError
+from ottla.cli.server import serve, warn
+from ottla.cli.storage import own_addresses
+from ottla.log.identity import IdentityError, read_identity
+from ottla.node.dev import dev_properties
+from ottla.node.node import Node
+from ottla.node.settings import Settings
+from ottla.quorum.storage import Format, FormatError, format_storage
+from ottla.wire.uuid import uuid_text
+from ottla.world.clock import RealClock
+from ottla.world.disk import RealDisk
+from ottla.world.entropy import RealEntropy
+from ottla.world.network import free_port
+
+GREETING = """\
+Ottla {version} is ready.
+
+  Kafka clients  {kafka}
+  metrics        {metrics}
+  data           {data} ({flush})
+
+Three things to try in another terminal, with confluent-kafka (pip install confluent-kafka) or any other client:
+
+  write   {write}
+  read    {read}
+  look    {look}
+
+Ctrl-C stops it; the data stays.
+"""
+
+WRITE = (
+    "from confluent_kafka import Producer; p = Producer({{'bootstrap.servers': '{kafka}'}}); "
+    "p.produce('hello', 'Hello from Ottla'); p.flush()"
+)
+READ = (
+    "from confluent_kafka import Consumer, TopicPartition; "
+    "c = Consumer({{'bootstrap.servers': '{kafka}', 'group.id': 'try'}}); "
+    "c.assign([TopicPartition('hello', 0, 0)]); print(c.poll(10).value())"
+)
+LOOK = "from urllib.request import urlopen; print(urlopen('{metrics}').read().decode())"
+
+MEANING = {"ack": "acknowledged means on disk", "os": "the operating system decides when it reaches the disk"}
+
+
+def run_dev(options: argparse.Namespace) -> int:
+    """Format the data directory if it is new, then serve until told to stop."""
+    properties = dev_properties(
+        data=options.data,
+        port=options.port,
+        flush=options.flush,
+        # Chosen here, since the greeting names it.
+        metrics_port=options.metrics_port or free_port(),
+    )
+    settings = Settings.from_properties(properties)
+    warn(settings)
+    prepare(settings)
+    return serve(settings, greet)
+
+
+def prepare(settings: Settings) -> None:
+    """Make the data directory that of a cluster of its own, unless it is one already."""
+    disk, entropy = RealDisk(), RealEntropy()
+    try:
+        identity = read_identity(disk, settings.metadata_log_dir)
+        wish = Format(
+            cluster_id=identity.cluster_id if identity else uuid_text(entropy.uuid()),
+            node_id=settings.node_id,
+            directories=settings.directories,
+            metadata_directory=settings.metadata_log_dir,
+            standalone=own_addresses(settings),
+            ignore_formatted=True,
+        )
+        format_storage(disk, RealClock(), entropy, wish)
+    except (FormatError, IdentityError) as error:
+        raise CommandError(str(error), "choose another directory with --data") from None
+
+
+def greet(node: Node) -> None:
+    """Print the addresses and what to try."""
+    print(greeting(node), end="", flush=True)
+
+
+def greeting(node: Node) -> str:
+    """The words that `ottla dev` says once it serves."""
+    settings = node.settings
+    first = next(each for each in node.endpoints if each.name not in settings.controller_names)
+    kafka = f"{first.host}:{first.port}"
+    metrics = f"http://{settings['ottla.metrics.listener']}/metrics"
+    return GREETING.format(
+        version=__version__,
+        kafka=kafka,
+        metrics=metrics,
+        data=settings.log_dirs[0],
+        flush=MEANING[settings["ottla.flush"]],
+        write=f'python3 -c "{WRITE.format(kafka=kafka)}"',
+        read=f'python3 -c "{READ.format(kafka=kafka)}"',
+        look=f'python3 -c "{LOOK.format(metrics=metrics)}"',
+    )

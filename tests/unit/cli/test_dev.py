@@ -1,0 +1,82 @@
+"""`ottla dev` as a newcomer meets it: start, try what it suggests, stop, start again."""
+
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+START = [sys.executable, "-m", "ottla.cli.main"]
+
+
+@contextmanager
+def dev(data: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A running `ottla dev` and what it said."""
+    command = [*START, "dev", "--data", str(data), "--port", "0", "--metrics-port", "0", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        said = ""
+        for line in process.stdout:
+            said += line
+            if line.startswith("Ctrl-C"):
+                break
+        assert "is ready" in said, process.stderr and process.stderr.read()
+        yield process, said
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def suggested(said: str, what: str) -> str:
+    line = re.search(rf"^  {what} +(.+)$", said, re.MULTILINE)
+    assert line
+    words = shlex.split(line[1])
+    assert words[:2] == ["python3", "-c"]
+    return subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True, check=True, timeout=30).stdout
+
+
+def documented(page: str, kafka: str) -> str:
+    """What the Python example of a page prints."""
+    code = re.search(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+    assert code
+    program = code[1].replace("127.0.0.1:9092", kafka)
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30).stdout
+
+
+def test_what_it_suggests_works_and_stays(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with dev(data) as (process, said):
+        suggested(said, "write")
+        assert "Hello from Ottla" in suggested(said, "read")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    with dev(data, "--flush", "os") as (process, said):
+        assert "Hello from Ottla" in suggested(said, "read")
+        assert "kafka_" in suggested(said, "look")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/guide/first-steps.md"])
+def test_the_examples_run(page: str, tmp_path: Path) -> None:
+    with dev(tmp_path / "data") as (_, said):
+        kafka = re.search(r"Kafka clients +(\S+)", said)
+        assert kafka
+        assert documented(page, kafka[1]) == "Hello from Ottla\n"
+
+
+def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
+    with dev(tmp_path / "data"):
+        command = [*START, "dev", "--data", str(tmp_path / "data"), "--port", "0", "--metrics-port", "0"]
+        second = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    assert second.returncode == 1
+    assert second.stderr.startswith("error: ")
+    assert "in use" in second.stderr
+    assert "hint: " in second.stderr
