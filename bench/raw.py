@@ -9,6 +9,10 @@ import struct
 import time
 from dataclasses import dataclass
 
+from tests.peers.connection import Connection
+from tests.peers.deadline import eventually
+from tests.peers.server import Server
+
 from bench import frames
 from ottla.wire.batch import scan
 from ottla.wire.errors import ErrorCode
@@ -16,9 +20,6 @@ from ottla.wire.messages.create_topics import CreateTopicsResponse
 from ottla.wire.messages.fetch import FetchResponse
 from ottla.wire.messages.list_offsets import ListOffsetsResponse
 from ottla.wire.messages.produce import ProduceResponse
-from tests.peers.connection import Connection
-from tests.peers.deadline import eventually
-from tests.peers.server import Server
 
 RECEIVE_BYTES = 1 << 18
 

@@ -4,11 +4,12 @@ import os
 import statistics
 from collections import defaultdict
 
+from tests.peers.connection import Connection
+from tests.peers.server import Server
+
 from bench import raw
 from bench.scenarios.warm import warm
 from bench.stage import Stage
-from tests.peers.connection import Connection
-from tests.peers.server import Server
 
 RECORDS_A_BATCH = 1_000
 RECORD_BYTES = 1_000

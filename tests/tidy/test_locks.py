@@ -30,7 +30,9 @@ def test_everything_is_pinned_and_hashed(lock: str) -> None:
     text = (ROOT / "requirements" / f"{lock}.lock").read_text()
     entries = [line for line in text.replace("\\\n", " ").splitlines() if line.strip()]
     for entry in entries:
-        assert re.fullmatch(r"[a-z0-9-]+==[\w.]+(?: ; [^-]+?)?(?:\s+--hash=sha256:[0-9a-f]{64})+", entry.strip()), entry
+        assert re.fullmatch(
+            r"[a-z0-9-]+==[\w.]+(?: ; [^-]+?)?(?:\s+--hash=sha256:[0-9a-f]{64})+", entry.strip()
+        ), entry
     names = {re.split(r"[<>=!~\[; ]", each)[0] for each in WANTED[lock]}
     assert names <= locked(lock).keys()
 

@@ -12,14 +12,28 @@ LINES_MAX = 450
 # Longer ones, each with the reason why it stays whole.
 LONG: dict[str, str] = {}
 
-EMPTY_NAMES = {"util", "utils", "helper", "helpers", "common", "core", "base", "misc", "manager", "impl", "stuff"}
+EMPTY_NAMES = {
+    "util",
+    "utils",
+    "helper",
+    "helpers",
+    "common",
+    "core",
+    "base",
+    "misc",
+    "manager",
+    "impl",
+    "stuff",
+}
 
 
 @pytest.mark.parametrize("path", modules(), ids=name)
 def test_a_module_says_what_it_is(path: Path) -> None:
     doc = ast.get_docstring(syntax(path))
     assert doc, "no docstring at its head"
-    assert doc.split("\n\n")[0].rstrip().endswith((".", ":", ";")), "the docstring does not begin with a sentence"
+    assert doc.split("\n\n")[0].rstrip().endswith((".", ":", ";")), (
+        "the docstring does not begin with a sentence"
+    )
 
 
 @pytest.mark.parametrize("path", modules(), ids=name)

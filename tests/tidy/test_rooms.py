@@ -38,7 +38,9 @@ def test_the_layers_name_every_room() -> None:
     assert contract["exhaustive"]
     named = {each.strip() for layer in contract["layers"] for each in layer.split("|")}
     built = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert built == {each for each in named if not each.startswith("(")}, "a room is built when its brackets are gone"
+    assert built == {each for each in named if not each.startswith("(")}, (
+        "a room is built when its brackets are gone"
+    )
 
 
 @pytest.mark.parametrize("path", [path for path in modules() if path.parent != SOURCE], ids=name)

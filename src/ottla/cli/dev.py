@@ -3,7 +3,7 @@
 import argparse
 
 from ottla import __version__
-from ottla.cli.main import CommandError
+from ottla.cli.error import CommandError
 from ottla.cli.server import serve, warn
 from ottla.cli.storage import own_addresses
 from ottla.log.identity import IdentityError, read_identity

@@ -1,8 +1,6 @@
 """The `ottla` command: finds the subcommand, runs it, and turns errors into words.
 
 Nothing but argparse is imported until a subcommand is chosen, so `ottla --help` answers at once.
-
-Exit codes: 0 done, 1 it failed, 2 the command line or a setting is wrong, 130 interrupted.
 """
 
 import argparse
@@ -10,17 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from ottla import __version__
-
-OK, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
-
-
-class CommandError(Exception):
-    """A command cannot do what it was asked; shown as one line, with a hint if there is one."""
-
-    def __init__(self, message: str, hint: str = "", *, exit_code: int = FAILED) -> None:
-        super().__init__(message)
-        self.hint = hint
-        self.exit_code = exit_code
+from ottla.cli.error import INTERRUPTED, MISUSED, CommandError, complain
 
 
 def parser() -> argparse.ArgumentParser:
@@ -52,16 +40,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return complain(f"{where}{error.strerror or error}")
 
 
-def complain(message: str, *, allowed: str = "", hint: str = "", exit_code: int = FAILED) -> int:
-    """Say on stderr what is wrong, what would be right, and what to try; return the exit code."""
-    print(f"error: {message}", file=sys.stderr)
-    if allowed:
-        print(f"allowed: {allowed}", file=sys.stderr)
-    if hint:
-        print(f"hint: {hint}", file=sys.stderr)
-    return exit_code
-
-
 def _run(options: argparse.Namespace) -> int:
     from ottla.metadata.settings.error import SettingError
 
@@ -89,7 +67,9 @@ def _add_dev(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         description="Run one node on this machine, with nothing to configure. Topics are made on first use.",
     )
     dev.add_argument("--data", metavar="DIR", default="ottla-data", help="where to keep data (%(default)s)")
-    dev.add_argument("--port", metavar="N", type=_port, default=9092, help="port for Kafka clients (%(default)s)")
+    dev.add_argument(
+        "--port", metavar="N", type=_port, default=9092, help="port for Kafka clients (%(default)s)"
+    )
     dev.add_argument(
         "--flush",
         choices=("ack", "os"),
@@ -129,17 +109,25 @@ def _add_storage(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "format", help="prepare the data directories", description="Prepare the data directories of a node."
     )
     make.add_argument("-c", "--config", metavar="FILE", required=True, help="the node's properties file")
-    make.add_argument("-t", "--cluster-id", metavar="UUID", required=True, help="the cluster that it belongs to")
+    make.add_argument(
+        "-t", "--cluster-id", metavar="UUID", required=True, help="the cluster that it belongs to"
+    )
     quorum = make.add_mutually_exclusive_group()
     quorum.add_argument("-s", "--standalone", action="store_true", help="make this node the only voter")
     quorum.add_argument(
         "-N", "--no-initial-controllers", action="store_true", help="leave the voters to be found later"
     )
     quorum.add_argument(
-        "-I", "--initial-controllers", metavar="VOTERS", help="the first voters: id@host:port:directory-id, ..."
+        "-I",
+        "--initial-controllers",
+        metavar="VOTERS",
+        help="the first voters: id@host:port:directory-id, ...",
     )
     make.add_argument(
-        "-g", "--ignore-formatted", action="store_true", help="pass over directories that are formatted already"
+        "-g",
+        "--ignore-formatted",
+        action="store_true",
+        help="pass over directories that are formatted already",
     )
     make.add_argument(
         "-r", "--release-version", metavar="VERSION", help="the Kafka release whose features to begin with"

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 
 from ottla import __version__
-from ottla.cli.main import MISUSED, CommandError
+from ottla.cli.error import MISUSED, CommandError
 from ottla.node.node import Node, StartError
 from ottla.node.properties import PropertiesError, parse_properties
 from ottla.node.server import run
@@ -32,7 +32,9 @@ def serve(settings: Settings, ready: Callable[[Node], None]) -> int:
 def announce(node: Node) -> None:
     """One line to say that the node serves, and where."""
     places = ", ".join(str(each) for each in node.endpoints)
-    print(f"Ottla {__version__}, node {node.settings.node_id}, cluster {node.cluster_id}: {places}", flush=True)
+    print(
+        f"Ottla {__version__}, node {node.settings.node_id}, cluster {node.cluster_id}: {places}", flush=True
+    )
 
 
 def read_properties(path: str) -> dict[str, str]:

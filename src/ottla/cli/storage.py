@@ -3,7 +3,7 @@
 import argparse
 import re
 
-from ottla.cli.main import FAILED, MISUSED, OK, CommandError
+from ottla.cli.error import FAILED, MISUSED, OK, CommandError
 from ottla.cli.server import read_properties
 from ottla.log.identity import IdentityError, read_identity
 from ottla.metadata.feature import METADATA_VERSIONS, release_level
@@ -108,7 +108,9 @@ def prepare(settings: Settings, options: argparse.Namespace) -> int:
 
 def own_addresses(settings: Settings) -> tuple[Address, ...]:
     """Where this node's controller can be reached."""
-    return tuple(Address(each.name, each.host or "localhost", each.port) for each in settings.advertised_controllers)
+    return tuple(
+        Address(each.name, each.host or "localhost", each.port) for each in settings.advertised_controllers
+    )
 
 
 def initial_voters(text: str, settings: Settings) -> Voters:

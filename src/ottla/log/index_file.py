@@ -64,6 +64,16 @@ class IndexFile:
             raise OSError(f"{self.path} is shorter than its {self.count} entries")
         return self.entry.unpack(raw)
 
+    def _oldest(self) -> tuple[int, ...]:
+        """Return the first entry of an index that has one."""
+        if self._first == 0:
+            return self.entry.unpack_from(self._data)
+        file = self._file()
+        try:
+            return self.entry.unpack(file.read(0, self.entry.size))
+        finally:
+            file.rest()
+
     def _file(self) -> File:
         return self.disk.open(self.path, size=self.written * self.entry.size)
 

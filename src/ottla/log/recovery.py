@@ -62,15 +62,15 @@ class Recovery:
             if at > first:
                 self._restart_indexes(segment)
                 self.end_offset = max(self.end_offset, segment.base_offset)
-            if not self._scan(segment, self._resume_at(segment) if at == first else 0):
+            whole = self._scan(segment, self._resume_at(segment) if at == first else 0)
+            segment.retire()
+            if not whole:
                 for later in segments[at + 1 :]:
                     self._warn(f"removing {later}: it lies behind the cut")
                     later.remove()
                     self._snapshots.remove(later.base_offset)
                 del segments[at + 1 :]
                 break
-            segment.retire()
-        segments[-1].flush_indexes()
         return self.end_offset
 
     def _begin(self, first: int) -> None:

@@ -208,12 +208,15 @@ class Segment:
             return None
         last_offset, position = index.newest()
         self.max_timestamp, self.max_timestamp_offset = self.time_index.newest()
+        if self.max_timestamp_offset < self.base_offset or self.max_timestamp < -1:
+            return None
         expected = last_offset if index.count else None
         end_offset = self.base_offset
         for at, header in self.headers(position):
             reached = header[0] + header[6]
             if expected is not None:
-                if reached != expected:
+                # With an offset index there is a time index too, unless no record has a time.
+                if reached != expected or (header[8] >= 0 and not self.time_index.count):
                     return None
                 expected = None
             if header[8] > self.max_timestamp:
@@ -274,7 +277,7 @@ class Segment:
         """Rebuild offset and time index from the batches when a file is absent or cannot be right."""
         if self.verified:
             return
-        if not self.unindexed and self.offset_index.is_sane(self.file.size):
+        if not self.unindexed and self.offset_index.is_sane(self.file.size) and self._times_are_sane():
             self.verified = True
             return
         self.reset_indexes()
@@ -282,6 +285,12 @@ class Segment:
         for position, header in self.headers():
             self.note_batch(header, position, _REBUILD_INTERVAL_BYTES)
         self.retire()
+
+    def _times_are_sane(self) -> bool:
+        """Say whether the time index can be right: a segment that has gone out of use has an entry if it has a time."""
+        if self.time_index.count:
+            return self.time_index.is_sane()
+        return self.load_first_timestamp() < 0
 
     def reset_indexes(self) -> None:
         """Empty offset and time index, to be filled anew."""

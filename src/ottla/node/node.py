@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from ottla import __version__
 from ottla.broker.broker import Broker
+from ottla.broker.directories import record_directory
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.fetch_session import FetchSessions
 from ottla.broker.metrics.page import Page
@@ -44,11 +45,6 @@ from ottla.partition.table import METADATA_TOPIC, PartitionTable
 from ottla.quorum.quorum import Quorum
 from ottla.quorum.surroundings import QuorumSettings, Surroundings
 from ottla.quorum.voters import Address, Voter, Voters
-from ottla.wire.errors import BrokerError
-from ottla.wire.messages.assign_replicas_to_dirs import (
-    AssignReplicasToDirsRequest,
-    AssignReplicasToDirsResponse,
-)
 from ottla.wire.uuid import ZERO_UUID
 
 if TYPE_CHECKING:
@@ -110,7 +106,11 @@ class Node:
         await self._listen()
         self._join()
         self.broker.mover = self.mover = Mover(
-            self.table, self.background, self.world.timers, self._moved, self.report
+            self.table,
+            self.background,
+            self.world.timers,
+            lambda partition, directory: record_directory(self.broker, partition, directory),
+            self.report,
         )
         self.mover.resume()
         self.chores = Chores(self)
@@ -306,26 +306,6 @@ class Node:
         self.broker.adopt(image)
         if self.settings.node_id in self.broker.alive:
             self._unfenced.set()
-
-    def _moved(self, partition: Partition, directory: LogDirectory) -> None:
-        """Tell the controller where a partition now lives."""
-        assert directory.identity is not None
-        directories = AssignReplicasToDirsRequest.DirectoryData
-        topic = directories.TopicData(
-            topic_id=partition.topic_id,
-            partitions=[directories.TopicData.PartitionData(partition_index=partition.index)],
-        )
-        request = AssignReplicasToDirsRequest(
-            broker_id=self.settings.node_id,
-            broker_epoch=self.broker.epoch,
-            directories=[directories(id=directory.identity.directory_id, topics=[topic])],
-        )
-
-        def done(outcome: AssignReplicasToDirsResponse | BrokerError) -> None:
-            if isinstance(outcome, BrokerError):
-                self.report(f"the controller did not note that {partition.topic}-{partition.index} has moved")
-
-        self.quorum.submit(lambda controller, now: controller.assign_replicas_to_dirs(request, now), done)
 
     def _sync_failed(self, partition: Partition, error: OSError) -> None:
         for directory in self.directories:

@@ -53,7 +53,9 @@ class Settings(Mapping[str, Any]):
         self.warnings = tuple(_warnings(values))
         self.node_id: int = self["node.id"]
         self.roles: frozenset[str] = frozenset(self["process.roles"])
-        self.controller_names: tuple[str, ...] = tuple(name.upper() for name in self["controller.listener.names"])
+        self.controller_names: tuple[str, ...] = tuple(
+            name.upper() for name in self["controller.listener.names"]
+        )
         self.protocols = self._protocol_map()
         self.listeners = parse_endpoints("listeners", self["listeners"], self.protocols, distinct_ports=True)
         self.advertised = self._advertised_brokers()
@@ -144,7 +146,9 @@ class Settings(Mapping[str, Any]):
         protocols = parse_protocol_map(name, self[name])
         if name not in self.broker_values.static:
             # As Kafka: with nothing but PLAINTEXT in use, a controller's listener needs no entry of its own.
-            used = {entry.partition(":")[0].upper() for entry in self["listeners"]} | set(self.controller_names)
+            used = {entry.partition(":")[0].upper() for entry in self["listeners"]} | set(
+                self.controller_names
+            )
             if not used & {"SSL", "SASL_SSL", "SASL_PLAINTEXT"}:
                 for controller in self.controller_names:
                     protocols.setdefault(controller, SecurityProtocol.PLAINTEXT)
@@ -218,7 +222,8 @@ class Settings(Mapping[str, Any]):
         if self.is_controller:
             if self.voters and self.node_id not in self.voters:
                 raise _conflict(
-                    "controller.quorum.voters", f"the controller {self.node_id} is not among controller.quorum.voters"
+                    "controller.quorum.voters",
+                    f"the controller {self.node_id} is not among controller.quorum.voters",
                 )
             missing = set(self.controller_names) - {each.name for each in self.listeners}
             if missing:
@@ -247,7 +252,9 @@ class Settings(Mapping[str, Any]):
             )
         unknown = set(names) - {each.name for each in self.listeners}
         if unknown:
-            raise _conflict("advertised.listeners", f"{', '.join(sorted(unknown))} is advertised but not in listeners")
+            raise _conflict(
+                "advertised.listeners", f"{', '.join(sorted(unknown))} is advertised but not in listeners"
+            )
 
     def _check_served(self) -> None:
         """Refuse what would otherwise be served otherwise than asked: unsafely, or not at all."""

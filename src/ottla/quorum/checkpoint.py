@@ -15,7 +15,7 @@ from ottla.metadata.frame import decode, encode
 from ottla.quorum.voters import Voters
 from ottla.wire.batch import build_batch, crc_ok, read_records, scan
 from ottla.wire.control import quorum_batch, read_control
-from ottla.wire.errors import ProtocolError
+from ottla.wire.errors import BrokerError, ProtocolError
 from ottla.wire.message import Message
 from ottla.wire.messages.control import (
     KRaftVersionRecord,
@@ -122,7 +122,7 @@ def read_checkpoint(data: bytes, name: str) -> Checkpoint:
                     voters = Voters.read(control.message)
             if header is None:
                 raise MetadataError(f"{name} does not begin with a snapshot header")
-    except ProtocolError as error:
+    except (ProtocolError, BrokerError) as error:
         raise MetadataError(f"{name} is damaged: {error}") from error
     if header is None or footer is None or end != len(data):
         raise MetadataError(f"{name} is not whole")

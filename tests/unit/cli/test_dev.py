@@ -39,15 +39,19 @@ def suggested(said: str, what: str) -> str:
     assert line
     words = shlex.split(line[1])
     assert words[:2] == ["python3", "-c"]
-    return subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True, check=True, timeout=30).stdout
+    return output(words[2])
+
+
+def output(program: str) -> str:
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
 
 
 def documented(page: str, kafka: str) -> str:
     """What the Python example of a page prints."""
     code = re.search(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
     assert code
-    program = code[1].replace("127.0.0.1:9092", kafka)
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30).stdout
+    return output(code[1].replace("127.0.0.1:9092", kafka))
 
 
 def test_what_it_suggests_works_and_stays(tmp_path: Path) -> None:

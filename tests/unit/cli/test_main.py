@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ottla import __version__
-from ottla.cli.main import FAILED, MISUSED, OK, main
+from ottla.cli.error import FAILED, MISUSED, OK
+from ottla.cli.main import main
 
 PROPERTIES = """
 process.roles=broker,controller
@@ -32,7 +33,9 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"ottla {__version__}\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["fly"], ["dev", "--port", "70000"], ["dev", "--flush", "never"], ["storage"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["fly"], ["dev", "--port", "70000"], ["dev", "--flush", "never"], ["storage"]]
+)
 def test_misuse_exits_with_two(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(arguments)
@@ -44,7 +47,8 @@ def test_help_imports_next_to_nothing() -> None:
     code = "import sys; from ottla.cli.main import parser; parser().format_help(); print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     loaded = set(out.split())
-    assert {each for each in loaded if each.startswith("ottla")} <= {"ottla", "ottla.cli", "ottla.cli.main"}
+    own = {each for each in loaded if each.startswith("ottla")}
+    assert own <= {"ottla", "ottla.cli", "ottla.cli.error", "ottla.cli.main"}
     assert not loaded & {"asyncio", "uvloop", "dataclasses", "ssl", "crc32c", "zstandard"}
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ottla.cli.main import FAILED, MISUSED, OK, main
+from ottla.cli.error import FAILED, MISUSED, OK
+from ottla.cli.main import main
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 OTHER = "4L6g3nShT-eMCtK--X86sw"

@@ -30,7 +30,10 @@ from ottla.node.properties import PropertiesError, parse_properties
         (b"a=\\u00e9\\uD83D\\uDE00", {"a": "é😀"}),
         (b"a=\xe9", {"a": "é"}),
         (b"a=1\na=2", {"a": "2"}),
-        (b"listeners=PLAINTEXT://:9092,CONTROLLER://:9093", {"listeners": "PLAINTEXT://:9092,CONTROLLER://:9093"}),
+        (
+            b"listeners=PLAINTEXT://:9092,CONTROLLER://:9093",
+            {"listeners": "PLAINTEXT://:9092,CONTROLLER://:9093"},
+        ),
     ],
 )
 def test_lines(text: bytes, pairs: dict[str, str]) -> None:

@@ -70,7 +70,9 @@ def test_the_file_that_kafka_ships() -> None:
 
 
 def test_typed_access() -> None:
-    settings = Settings.from_properties(BASE | {"log.retention.minutes": "5", "log.cleanup.policy": "compact, delete"})
+    settings = Settings.from_properties(
+        BASE | {"log.retention.minutes": "5", "log.cleanup.policy": "compact, delete"}
+    )
     assert settings["log.retention.minutes"] == 5
     assert settings["log.segment.bytes"] == 1_073_741_824
     assert settings["log.cleanup.policy"] == ("compact", "delete")
@@ -119,7 +121,9 @@ def test_a_bad_value_says_what_is_allowed() -> None:
 
 
 def test_what_is_missing() -> None:
-    assert str(refused(node_id=None)) == 'Missing required configuration "node.id" which has no default value.'
+    assert (
+        str(refused(node_id=None)) == 'Missing required configuration "node.id" which has no default value.'
+    )
     assert refused(process_roles=None).hint == "process.roles=broker,controller"
     assert "controllers are" in str(refused(controller_quorum_bootstrap_servers=None))
 
@@ -129,7 +133,10 @@ def test_what_is_missing() -> None:
     [
         ({"listeners": "PLAINTEXT:9092,CONTROLLER://:9093"}, "not a listener"),
         ({"listeners": "PLAINTEXT://:99999,CONTROLLER://:9093"}, "not a listener"),
-        ({"listeners": "INSIDE://:9092,CONTROLLER://:9093"}, "No security protocol defined for listener INSIDE"),
+        (
+            {"listeners": "INSIDE://:9092,CONTROLLER://:9093"},
+            "No security protocol defined for listener INSIDE",
+        ),
         ({"listeners": "PLAINTEXT://:9092,CONTROLLER://:9092"}, "different port"),
         ({"listeners": "PLAINTEXT://a:1,PLAINTEXT://b:2,CONTROLLER://:9093"}, "different name"),
         ({"listeners": "PLAINTEXT://:9092"}, "not in listeners"),
@@ -153,8 +160,11 @@ def test_refused_together(changes: dict[str, str], words: str) -> None:
 
 
 def test_no_listener_is_served_less_safely_than_asked() -> None:
-    error = refused(listeners="SSL://:9092,CONTROLLER://:9093", inter_broker_listener_name="SSL",
-                    listener_security_protocol_map="SSL:SSL,CONTROLLER:PLAINTEXT")
+    error = refused(
+        listeners="SSL://:9092,CONTROLLER://:9093",
+        inter_broker_listener_name="SSL",
+        listener_security_protocol_map="SSL:SSL,CONTROLLER:PLAINTEXT",
+    )
     assert "does not speak SSL yet" in str(error)
 
 
@@ -179,7 +189,10 @@ def test_warnings_are_for_what_is_set_and_not_obeyed() -> None:
 def test_dev_needs_nothing_and_warns_of_nothing() -> None:
     settings = Settings.from_properties(dev_properties())
     assert settings.warnings == ()
-    assert [str(each) for each in settings.listeners] == ["PLAINTEXT://127.0.0.1:9092", "CONTROLLER://127.0.0.1:9093"]
+    assert [str(each) for each in settings.listeners] == [
+        "PLAINTEXT://127.0.0.1:9092",
+        "CONTROLLER://127.0.0.1:9093",
+    ]
     assert settings.log_dirs == ("ottla-data",)
     assert settings.metrics_address == ("127.0.0.1", 8080)
     assert settings["auto.create.topics.enable"]

@@ -130,6 +130,7 @@ class _Fetch:
         session = self._session
         left = self._bytes_max
         parts: list[tuple[Wanted, Part]] = []
+        served: list[Wanted] = []
         self.bytes_read = 0
         for wanted in self._wanted if session is None else session.turn():
             part, partition = self._read(wanted, left)
@@ -138,11 +139,15 @@ class _Fetch:
             self.bytes_read += size
             if session is not None:
                 session.watch(wanted, partition)
-                if part.error_code or wanted.offset < part.high_watermark:
-                    session.due[wanted.key] = wanted  # F3: more to say, at the back of the line
+                if size:
+                    served.append(wanted)
+                elif part.error_code or wanted.offset < part.high_watermark:
+                    session.due[wanted.key] = wanted
             if part.error_code or part.diverging_epoch is not None:
                 self.settled = True
             parts.append((wanted, part))
+        for wanted in served:  # F3: behind those that got nothing
+            session.due[wanted.key] = wanted  # type: ignore[union-attr]
         return parts
 
     def _read(self, wanted: Wanted, left: int) -> tuple[Part, Partition | None]:

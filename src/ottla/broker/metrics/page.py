@@ -1,6 +1,7 @@
 """The page: every family once, in the order in which a person would read it.
 
-A page costs a look at each partition, so it is made when asked for and not before.
+A page costs a look at each partition, 30 ms for 2,000 of them, so it is made when asked for, and in pieces of at most a
+millisecond or two, between which the loop serves others. So it shows no single moment.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +14,7 @@ from ottla.broker.metrics.partitions import PartitionGauges
 from ottla.broker.metrics.process import loop_cpu_seconds, process
 from ottla.broker.metrics.quorum import quorum
 from ottla.broker.metrics.requests import RequestTimes
-from ottla.broker.metrics.text import Family, counter, gauge, page_text
+from ottla.broker.metrics.text import Family, counter, gauge, page_pieces
 from ottla.broker.metrics.topics import TopicTraffic
 from ottla.world.disk import Disk
 
@@ -40,9 +41,9 @@ class Page:
         self._partitions = PartitionGauges()
         self._idleness = Idleness(loop_cpu_seconds(), broker.clock.monotonic())
 
-    def __call__(self) -> bytes:
-        """Render the page."""
-        return page_text(self.families())
+    def __call__(self) -> Iterator[bytes]:
+        """Render the page, a piece at a time."""
+        return page_pieces(self.families())
 
     def families(self) -> Iterator[Family]:
         """Everything there is to tell."""

@@ -6,7 +6,7 @@ E2  A partition in an offline directory keeps its place in the counts and has no
     nobody has touched since a clean start.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ottla.broker.broker import Broker
@@ -23,69 +23,49 @@ class Sight(NamedTuple):
     state: PartitionState
     min_isr: int
 
-
-def _of_log(sight: Sight) -> list[Number]:
-    log = sight.partition.log
-    return [log.size_bytes, log.end_offset, log.start_offset, len(log.segments)]
-
-
-def _of_replicas(sight: Sight) -> list[Number]:
-    _, state, min_isr = sight
-    replicas, in_sync = len(state.replicas), len(state.isr)
-    return [
-        replicas,
-        in_sync,
-        int(in_sync < replicas),
-        int(in_sync < min_isr),
-        int(in_sync == min_isr),
-    ]
+    @property
+    def lags(self) -> bool:
+        """Whether a replica is out of sync."""
+        return len(self.state.isr) < len(self.state.replicas)
 
 
-def _of_exporter(sight: Sight) -> list[Number]:
-    partition, state, _ = sight
-    return [
-        partition.high_watermark,
-        partition.log.start_offset,
-        state.leader,
-        len(state.replicas),
-        len(state.isr),
-        int(state.leader == state.replicas[0]),
-        int(len(state.isr) < len(state.replicas)),
-    ]
-
-
-# What computes the samples of a partition, and the families that they go to, in the same order.
-GROUPS = (
+# The name of each family, what it says of a partition, and how it is computed.
+GAUGES: tuple[tuple[str, str, Callable[[Sight], Number]], ...] = (
+    ("kafka_log_log_size", "Bytes of the partition's log.", lambda s: s.partition.log.size_bytes),
+    ("kafka_log_log_logendoffset", "Offset of the next record.", lambda s: s.partition.log.end_offset),
+    ("kafka_log_log_logstartoffset", "Offset of the first record.", lambda s: s.partition.log.start_offset),
+    ("kafka_log_log_numlogsegments", "Segments of the log.", lambda s: len(s.partition.log.segments)),
+    ("kafka_cluster_partition_replicascount", "Replicas.", lambda s: len(s.state.replicas)),
+    ("kafka_cluster_partition_insyncreplicascount", "Replicas in sync.", lambda s: len(s.state.isr)),
+    ("kafka_cluster_partition_underreplicated", "1 when a replica is out of sync.", lambda s: int(s.lags)),
     (
-        _of_log,
-        (
-            ("kafka_log_log_size", "Bytes of the partition's log."),
-            ("kafka_log_log_logendoffset", "Offset of the next record."),
-            ("kafka_log_log_logstartoffset", "Offset of the first record."),
-            ("kafka_log_log_numlogsegments", "Segments of the log."),
-        ),
+        "kafka_cluster_partition_underminisr",
+        "1 when fewer replicas are in sync than min.insync.replicas.",
+        lambda s: int(len(s.state.isr) < s.min_isr),
     ),
     (
-        _of_replicas,
-        (
-            ("kafka_cluster_partition_replicascount", "Replicas of the partition."),
-            ("kafka_cluster_partition_insyncreplicascount", "Replicas in sync."),
-            ("kafka_cluster_partition_underreplicated", "1 when a replica is out of sync."),
-            ("kafka_cluster_partition_underminisr", "1 when fewer are in sync than min.insync.replicas."),
-            ("kafka_cluster_partition_atminisr", "1 when exactly min.insync.replicas are in sync."),
-        ),
+        "kafka_cluster_partition_atminisr",
+        "1 when exactly min.insync.replicas are in sync.",
+        lambda s: int(len(s.state.isr) == s.min_isr),
+    ),
+    ("kafka_topic_partition_current_offset", "The high watermark.", lambda s: s.partition.high_watermark),
+    (
+        "kafka_topic_partition_oldest_offset",
+        "Offset of the first record.",
+        lambda s: s.partition.log.start_offset,
+    ),
+    ("kafka_topic_partition_leader", "The broker that leads.", lambda s: s.state.leader),
+    ("kafka_topic_partition_replicas", "Replicas.", lambda s: len(s.state.replicas)),
+    ("kafka_topic_partition_in_sync_replica", "Replicas in sync.", lambda s: len(s.state.isr)),
+    (
+        "kafka_topic_partition_leader_is_preferred",
+        "1 when the first replica leads.",
+        lambda s: int(s.state.leader == s.state.replicas[0]),
     ),
     (
-        _of_exporter,
-        (
-            ("kafka_topic_partition_current_offset", "The high watermark."),
-            ("kafka_topic_partition_oldest_offset", "Offset of the first record."),
-            ("kafka_topic_partition_leader", "The broker that leads the partition."),
-            ("kafka_topic_partition_replicas", "Replicas of the partition."),
-            ("kafka_topic_partition_in_sync_replica", "Replicas in sync."),
-            ("kafka_topic_partition_leader_is_preferred", "1 when the first replica leads."),
-            ("kafka_topic_partition_under_replicated_partition", "1 when a replica is out of sync."),
-        ),
+        "kafka_topic_partition_under_replicated_partition",
+        "1 when a replica is out of sync.",
+        lambda s: int(s.lags),
     ),
 )
 
@@ -105,13 +85,10 @@ class PartitionGauges:
             if state.leader == broker.node_id and (partition := broker.table.partitions.get(name)) is not None
         ]
         labels = self._labels_of(sights)
-        for compute, names in GROUPS:
-            families = [gauge(name, help) for name, help in names]
-            samples = [family.samples for family in families]
-            for text, sight in zip(labels, sights, strict=True):
-                for column, value in zip(samples, compute(sight), strict=True):
-                    column.append((text, value))
-            yield from families
+        for name, help, compute in GAUGES:
+            family = gauge(name, help)
+            family.samples += [(text, compute(sight)) for text, sight in zip(labels, sights, strict=True)]
+            yield family
         yield from _counts(broker, states)
         yield from _topics(broker)
 

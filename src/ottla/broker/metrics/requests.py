@@ -1,7 +1,7 @@
 """Requests by API: how many, and how long they took from their last byte in to their first byte out.
 
-The times are a histogram of Ottla's own. Kafka's dashboards ask for percentiles instead, so those are estimated from the
-requests between one page and the next, with the error of a bucket that is twice as wide as the one below it.
+The times are a histogram of Ottla's own. Kafka's dashboards ask for percentiles instead, so those are estimated from
+the requests between one page and the next, with the error of a bucket that is twice as wide as the one below it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -63,8 +63,8 @@ def quantile_ms(buckets: list[int], quantile: float) -> float:
     left = quantile * sum(buckets)
     for number, count in enumerate(buckets):
         if count and count >= left:
-            low = 2 ** (number - 1) if number else 0
-            return (low + (2**number - low) * left / count) / 1000
+            low = 1 << number - 1 if number else 0
+            return (low + ((1 << number) - low) * left / count) / 1000
         left -= count
     return 0.0
 
@@ -76,7 +76,7 @@ def _histogram(buckets: dict[str, list[int]], seconds: dict[str, float]) -> Fami
         for number, count in enumerate(counts):
             total += count
             if number >= _COARSEST_FROM and (number - _COARSEST_FROM) % _STEP == 0:
-                family.add(total, "_bucket", request=name, le=2**number / 1e6)
+                family.add(total, "_bucket", request=name, le=(1 << number) / 1e6)
         family.add(sum(counts), "_bucket", request=name, le="+Inf")
         family.add(seconds[name], "_sum", request=name)
         family.add(sum(counts), "_count", request=name)

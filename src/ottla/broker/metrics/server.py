@@ -4,11 +4,13 @@ P1  A peer costs a bounded head (16 KB), and gets no second page before it has t
 P2  At most 64 peers are connected at a time; the next one is told 503 and let go.
 P3  A peer that has sent no whole request for 60 seconds is let go.
 
+P4  A page is made in pieces, a piece in a turn of the loop, so that a large one holds up nobody.
+
 The protocol itself is h11's; nothing here parses a byte.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import h11
@@ -21,7 +23,7 @@ _PEERS_MAX = 64
 _PATIENCE_S = 60.0
 _PLAIN = "text/plain; charset=utf-8"
 
-Answer = tuple[int, str, bytes]  # status, content type, body
+Answer = tuple[int, str, Iterator[bytes]]  # status, content type, body
 
 
 class Timers(Protocol):
@@ -33,9 +35,9 @@ class Timers(Protocol):
 
 
 class MetricsServer:
-    """Serves a page to whoever asks. `page` is called for each scrape, on the loop."""
+    """Serves a page to whoever asks. `page` is called for each scrape, on the loop, and gives it piece by piece."""
 
-    def __init__(self, page: Callable[[], bytes], timers: Timers) -> None:
+    def __init__(self, page: Callable[[], Iterator[bytes]], timers: Timers) -> None:
         self._page = page
         self.timers = timers
         self.peers: set[Peer] = set()
@@ -62,11 +64,11 @@ class MetricsServer:
         """Say what there is at a target."""
         path = target.partition(b"?")[0]
         if path not in (b"/metrics", b"/healthz"):
-            return 404, _PLAIN, b"there is /metrics, and /healthz\n"
+            return 404, _PLAIN, iter([b"there is /metrics, and /healthz\n"])
         if method not in (b"GET", b"HEAD"):
-            return 405, _PLAIN, b"only GET and HEAD\n"
+            return 405, _PLAIN, iter([b"only GET and HEAD\n"])
         if path == b"/healthz":
-            return 200, _PLAIN, b"ok\n"
+            return 200, _PLAIN, iter([b"ok\n"])
         return 200, CONTENT_TYPE, self._page()
 
 
@@ -122,6 +124,7 @@ class Peer(asyncio.Protocol):
         self._transport.close()
 
     def _serve(self) -> None:
+        """Take in what has arrived, up to a whole request; its answer goes on from there."""
         try:
             while self._writable and self._step():
                 pass
@@ -129,24 +132,35 @@ class Peer(asyncio.Protocol):
             self._refuse(error.error_status_hint)
 
     def _step(self) -> bool:
-        """Take one event; False when there is nothing to do until the peer sends more."""
+        """Take one event; False when there is nothing more to do now."""
         http = self._http
         event = http.next_event()
         if isinstance(event, h11.Request):
             self._request = event
         elif isinstance(event, h11.EndOfMessage):
             assert self._request is not None
-            self._reply(self._request)
-            if http.our_state is h11.MUST_CLOSE:
-                self.hang_up()
-                return False
-            http.start_next_cycle()
-            self._wait()
+            self._collect(self._request)
         # A body that comes with a request is read and forgotten.
-        return isinstance(event, h11.Request | h11.Data | h11.EndOfMessage)
+        return isinstance(event, h11.Request | h11.Data)
 
-    def _reply(self, request: h11.Request) -> None:
-        status, content_type, body = self._server.answer(request.method, request.target)
+    def _collect(self, request: h11.Request) -> None:
+        status, content_type, pieces = self._server.answer(request.method, request.target)
+        body: list[bytes] = []
+
+        def go_on() -> None:
+            if self not in self._server.peers:
+                return
+            piece = next(pieces, None)
+            if piece is None:
+                self._reply(request, status, content_type, b"".join(body))
+                self._finish()
+            else:
+                body.append(piece)
+                self._server.timers.call_later(0, go_on)
+
+        go_on()
+
+    def _reply(self, request: h11.Request, status: int, content_type: str, body: bytes) -> None:
         headers = [("content-type", content_type), ("content-length", str(len(body)))]
         if status == 405:
             headers.append(("allow", "GET, HEAD"))
@@ -154,6 +168,15 @@ class Peer(asyncio.Protocol):
         if request.method != b"HEAD":
             self._send(h11.Data(data=body))
         self._send(h11.EndOfMessage())
+
+    def _finish(self) -> None:
+        """Go on with the next request, if the peer may send one."""
+        if self._http.our_state is h11.MUST_CLOSE:
+            self.hang_up()
+            return
+        self._http.start_next_cycle()
+        self._wait()
+        self._serve()
 
     def _refuse(self, status: int) -> None:
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):

@@ -36,7 +36,7 @@ class Family:
         yield f"# HELP {name} {self.help}"
         yield f"# TYPE {name} {self.kind}"
         for labels, value in self.samples:
-            yield f"{name}{labels} {number_text(value)}"
+            yield f"{name}{labels} {value if type(value) is int else number_text(value)}"
 
 
 def counter(name: str, help: str) -> Family:
@@ -69,11 +69,11 @@ def number_text(value: Number) -> str:
     return repr(value)
 
 
-def page_text(families: Iterable[Family]) -> bytes:
-    """A whole page."""
-    lines = [line for family in families if family.samples for line in family.lines()]
-    lines.append("")
-    return "\n".join(lines).encode()
+def page_pieces(families: Iterable[Family]) -> Iterator[bytes]:
+    """A page, a family at a time."""
+    for family in families:
+        if family.samples:
+            yield "".join([f"{line}\n" for line in family.lines()]).encode()
 
 
 def _escape(value: str) -> str:

@@ -43,7 +43,9 @@ def test_nothing_is_added_but_our_own_and_the_internal() -> None:
     known = {row["name"] for row in rows("broker")}
     extra = {name for name, setting in BROKER.items() if not setting.internal} - known
     assert extra == {setting.name for setting in OWN_SETTINGS}
-    assert {name for name, each in TOPIC.items() if not each.internal} == {row["name"] for row in rows("topic")}
+    assert {name for name, each in TOPIC.items() if not each.internal} == {
+        row["name"] for row in rows("topic")
+    }
 
 
 def test_defaults_keep_their_own_rules() -> None:

@@ -52,13 +52,19 @@ def test_out_of_bounds(name: str, text: str, message: str) -> None:
 
 
 def test_a_session_outlasts_its_heartbeat() -> None:
-    values = BrokerValues({"group.consumer.min.session.timeout.ms": "1000", "group.consumer.min.heartbeat.interval.ms": "1000"})
+    values = BrokerValues(
+        {"group.consumer.min.session.timeout.ms": "1000", "group.consumer.min.heartbeat.interval.ms": "1000"}
+    )
     with pytest.raises(ConflictingSettings, match=r"must be greater than consumer\.heartbeat\.interval\.ms"):
-        validate_group({"consumer.session.timeout.ms": "2000", "consumer.heartbeat.interval.ms": "2000"}, values)
+        validate_group(
+            {"consumer.session.timeout.ms": "2000", "consumer.heartbeat.interval.ms": "2000"}, values
+        )
 
 
 def test_names_and_values() -> None:
-    validate_group({"share.auto.offset.reset": "by_duration:PT1H", "share.isolation.level": "read_committed"}, VALUES)
+    validate_group(
+        {"share.auto.offset.reset": "by_duration:PT1H", "share.isolation.level": "read_committed"}, VALUES
+    )
     with pytest.raises(UnknownSetting, match="^Unknown group config name: x$"):
         validate_group({"x": "1"}, VALUES)
     with pytest.raises(InvalidValue):

@@ -64,7 +64,11 @@ def test_stored_values_that_cannot_take_effect_are_passed_over() -> None:
             False,
             "Cannot update these configs at default cluster level, broker id must be specified: [listeners]",
         ),
-        ({"max.connections": "-1"}, False, "Invalid value -1 for configuration max.connections: Value must be at least 0"),
+        (
+            {"max.connections": "-1"},
+            False,
+            "Invalid value -1 for configuration max.connections: Value must be at least 0",
+        ),
     ],
 )
 def test_refused_changes(overrides: dict[str, str], per_broker: bool, message: str) -> None:
@@ -93,7 +97,10 @@ def test_what_may_change_at_run_time() -> None:
 
 def test_names_with_a_listeners_prefix() -> None:
     assert broker_setting("listener.name.a.scram-sha-256.sasl.jaas.config") is BROKER["sasl.jaas.config"]
-    assert broker_synonyms("listener.name.a.ssl.client.auth") == ("listener.name.a.ssl.client.auth", "ssl.client.auth")
+    assert broker_synonyms("listener.name.a.ssl.client.auth") == (
+        "listener.name.a.ssl.client.auth",
+        "ssl.client.auth",
+    )
     assert broker_setting("listener.name.a.nothing") is None
 
 
@@ -123,7 +130,9 @@ def test_every_topic_setting_is_described_but_the_internal() -> None:
 
 
 def test_broker_descriptions() -> None:
-    values = BrokerValues({"log.retention.hours": "1", "ssl.key.password": "hunter2", "unstable.api.versions.enable": "true"})
+    values = BrokerValues(
+        {"log.retention.hours": "1", "ssl.key.password": "hunter2", "unstable.api.versions.enable": "true"}
+    )
     every = {each.name: each for each in describe_broker(values)}
     assert len(every) == 342 + 1
     assert every["log.retention.hours"].read_only

@@ -27,7 +27,9 @@ def test_units_of_retention(static: dict[str, str], retention_ms: int) -> None:
 
 
 def test_units_of_roll_and_flush() -> None:
-    values = BrokerValues({"log.roll.hours": "1", "log.roll.jitter.hours": "2", "log.flush.scheduler.interval.ms": "5"})
+    values = BrokerValues(
+        {"log.roll.hours": "1", "log.roll.jitter.hours": "2", "log.flush.scheduler.interval.ms": "5"}
+    )
     defaults = topic_defaults(values)
     assert defaults["segment.ms"] == 3_600_000
     assert defaults["segment.jitter.ms"] == 7_200_000
@@ -55,7 +57,9 @@ def test_unknown_overrides_are_passed_over_but_not_accepted() -> None:
 
 
 def test_refused_values() -> None:
-    with pytest.raises(InvalidValue, match=r"Invalid value -2 for configuration retention\.ms: Value must be at least -1"):
+    with pytest.raises(
+        InvalidValue, match=r"Invalid value -2 for configuration retention\.ms: Value must be at least -1"
+    ):
         validate_topic({"retention.ms": "-2"})
     with pytest.raises(InvalidValue, match="String must be one of: compact, delete"):
         validate_topic({"cleanup.policy": "keep"})
@@ -73,4 +77,6 @@ def test_lags_must_fit_together_also_with_the_brokers() -> None:
 def test_remote_storage_needs_the_brokers_consent() -> None:
     with pytest.raises(ConflictingSettings, match="Tiered Storage functionality is disabled in the broker"):
         validate_topic({"remote.storage.enable": "true"})
-    validate_topic({"remote.storage.enable": "true"}, BrokerValues({"remote.log.storage.system.enable": "true"}))
+    validate_topic(
+        {"remote.storage.enable": "true"}, BrokerValues({"remote.log.storage.system.enable": "true"})
+    )

@@ -1,0 +1,389 @@
+"""DescribeLogDirs, AlterReplicaLogDirs, and the moves behind it."""
+
+import pytest
+
+from ottla.broker.apis.alter_replica_log_dirs import API as ALTER
+from ottla.broker.apis.describe_log_dirs import API as DESCRIBE
+from ottla.broker.apis.incremental_alter_configs import API as ALTER_CONFIGS
+from ottla.log.config import LogConfig
+from ottla.partition import move as module
+from ottla.partition.move import Mover
+from ottla.wire.batch import scan
+from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
+from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from ottla.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from ottla.world.worker import InlineWorker
+
+
+@pytest.fixture
+def station(make_station):
+    return make_station(directories=2)
+
+
+def describe(station, topics=None, version=5):
+    request = DescribeLogDirsRequest(
+        topics=None
+        if topics is None
+        else [
+            DescribeLogDirsRequest.DescribableLogDirTopic(topic=name, partitions=indexes)
+            for name, indexes in topics
+        ]
+    )
+    return station.ask(DESCRIBE, request, version).results
+
+
+def contents(results):
+    """Where each log lies: topic, partition, directory, and whether it is one of the future."""
+    return {
+        (topic.name, part.partition_index, number, part.is_future_key)
+        for number, result in enumerate(results)
+        for topic in result.topics
+        for part in topic.partitions
+    }
+
+
+def alter(station, path, topic="t", index=0, version=2):
+    kind = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+    topics = [kind.AlterReplicaLogDirTopic(name=topic, partitions=[index])]
+    request = AlterReplicaLogDirsRequest(dirs=[kind(path=path, topics=topics)])
+    (result,) = station.ask(ALTER, request, version).results
+    assert (result.topic_name, result.partitions[0].partition_index) == (topic, index)
+    return result.partitions[0].error_code
+
+
+def home(station, topic="t", index=0):
+    """The directory where a partition lies, and the other one."""
+    partition = station.table.by_name(topic, index)
+    source = station.broker.mover.directory_of(partition)
+    (target,) = [each for each in station.directories if each is not source]
+    return partition, source, target
+
+
+def offsets(log):
+    data = log.read(log.start_offset, 1 << 30, log.end_offset)
+    return [(batch.base_offset, batch.last_offset) for _, batch in scan(data)]
+
+
+# Describing
+
+
+@pytest.mark.parametrize("version", DESCRIBE.versions)
+def test_directories_and_their_logs_are_described(station, version):
+    station.create("t", 2)
+    station.produce("t", 0, count=5, size=100)
+    results = describe(station, version=version)
+    assert [result.log_dir for result in results] == [each.path for each in station.directories]
+    assert {(topic, index) for topic, index, _, _ in contents(results)} == {("t", 0), ("t", 1)}
+    sizes = {
+        part.partition_index: (part.partition_size, part.offset_lag)
+        for result in results
+        for topic in result.topics
+        for part in topic.partitions
+    }
+    assert sizes == {0: (station.table.by_name("t", 0).log.size_bytes, 0), 1: (0, 0)}
+    if version >= 4:
+        assert all(0 < result.usable_bytes <= result.total_bytes for result in results)
+
+
+def test_only_what_was_asked_for_is_shown(station):
+    station.create("t", 2)
+    station.create("u")
+    results = describe(station, [("t", [1, 9]), ("nowhere", [0])])
+    assert {(topic, index) for topic, index, _, _ in contents(results)} == {("t", 1)}
+    assert contents(describe(station, [])) == set()
+
+
+def test_a_directory_that_failed_is_named_with_its_error(station):
+    station.create("t", 4)
+    station.directories[1].fail(OSError("disk on fire"))
+    working, failed = describe(station)
+    assert working.error_code == 0
+    assert (failed.error_code, failed.topics) == (ErrorCode.KAFKA_STORAGE_ERROR, [])
+    assert (failed.total_bytes, failed.usable_bytes) == (-1, -1)
+
+
+def test_cordoned_directories_say_so_and_take_nothing_in(station):
+    station.create("t")
+    _, source, target = home(station)
+    kind = IncrementalAlterConfigsRequest.AlterConfigsResource
+    changed = kind.AlterableConfig(name="cordoned.log.dirs", value=target.path)
+    resource = kind(resource_type=4, resource_name="1", configs=[changed])
+    assert (
+        station.ask(ALTER_CONFIGS, IncrementalAlterConfigsRequest(resources=[resource]))
+        .responses[0]
+        .error_code
+        == 0
+    )
+    assert {result.log_dir: result.is_cordoned for result in describe(station)} == {
+        source.path: False,
+        target.path: True,
+    }
+    assert alter(station, target.path) == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+# Moving
+
+
+@pytest.mark.parametrize("version", ALTER.versions)
+def test_a_partition_moves_with_all_its_records(station, version):
+    station.create("t", segment_bytes="1048576")
+    for _ in range(40):
+        station.produce("t", count=10, size=10_000)
+    partition, source, target = home(station)
+    before = offsets(partition.log)
+    old = partition.log
+    assert len(old.segments) > 2
+    assert alter(station, target.path, version=version) == 0
+    station.settle()
+    assert partition.log is target.logs["t", 0]
+    assert partition.log is not old
+    assert offsets(partition.log) == before
+    assert ("t", 0) not in source.logs
+    assert station.reports == []
+    assert (partition.high_watermark, partition.log.recovery_point) == (400, 400)
+    assert not station.disk.exists(f"{source.path}/t-0")
+    assert station.disk.is_dir(f"{target.path}/t-0")
+
+
+def test_the_cluster_learns_where_the_replica_lies(station):
+    station.create("t")
+    _, _, target = home(station)
+    alter(station, target.path)
+    station.settle()
+    assert station.broker.image.partition("t", 0).directories == (target.identity.directory_id,)
+
+
+def test_telling_the_controller_is_tried_until_it_has_heard(station):
+    station.create("t")
+    _, _, target = home(station)
+    submit, refused = station.broker.submit, []
+
+    def refuse_twice(decide, done):
+        if len(refused) < 2:
+            refused.append(1)
+            done(BrokerError(ErrorCode.NOT_CONTROLLER))
+        else:
+            submit(decide, done)
+
+    station.broker.submit = refuse_twice
+    alter(station, target.path)
+    for _ in range(3):
+        station.settle(1000)
+    assert station.broker.image.partition("t", 0).directories == (target.identity.directory_id,)
+
+
+def test_writing_goes_on_before_during_and_after(station, monkeypatch):
+    monkeypatch.setattr(module, "PIECE_BYTES", 3000)
+    station.create("t")
+    partition, _, target = home(station)
+    for _ in range(20):
+        station.produce("t", size=1000)
+    station.broker.mover.start(partition, target)
+    while station.broker.mover.moves:
+        station.produce("t", size=100)  # one batch for each piece copied
+        timer = min(station.timers.waiting, key=lambda timer: (timer.due, timer.number))
+        timer.gone = True
+        timer.callback()
+    station.produce("t", count=2)
+    assert partition.log is target.logs["t", 0]
+    found = offsets(partition.log)
+    assert [base for base, _ in found] == list(range(partition.log.end_offset - 1))
+    assert partition.high_watermark == partition.log.end_offset > 22
+
+
+def test_a_log_that_begins_in_the_middle_of_a_batch(station):
+    station.create("t")
+    station.produce("t", count=10)
+    partition, _, target = home(station)
+    station.produce("t", count=10)
+    partition.log.raise_start_offset(13)
+    alter(station, target.path)
+    station.settle()
+    assert partition.log is target.logs["t", 0]
+    assert (partition.log.start_offset, partition.log.end_offset) == (13, 20)
+    assert offsets(partition.log) == [(10, 19)]
+
+
+def test_a_log_without_records_keeps_its_offsets(station):
+    station.create("t")
+    station.produce("t", count=10)
+    partition, _, target = home(station)
+    partition.log.truncate_fully_and_start_at(10)
+    alter(station, target.path)
+    station.settle()
+    assert (partition.log.start_offset, partition.log.end_offset) == (10, 10)
+    station.produce("t")
+    assert partition.log.end_offset == 11
+
+
+def test_producers_are_still_known_after_a_move(station):
+    station.create("t")
+    station.produce("t", producer_id=5, producer_epoch=0, base_sequence=0)
+    partition, _, target = home(station)
+    alter(station, target.path)
+    station.settle()
+    station.produce("t", producer_id=5, producer_epoch=0, base_sequence=0)
+    assert partition.log.end_offset == 1  # a duplicate
+    station.produce("t", producer_id=5, producer_epoch=0, base_sequence=1)
+    assert partition.log.end_offset == 2
+
+
+def test_retention_may_pass_a_move_by(station, monkeypatch):
+    monkeypatch.setattr(module, "PIECE_BYTES", 300)
+    station.create("t")
+    partition, source, target = home(station)
+    for _ in range(5):
+        station.produce("t", count=5, size=100)
+    future = target.create_log("t", 0, partition.topic_id, partition.log.config, future=True)
+    moving = module.Move(partition, source, target, future)
+    moving.copy()
+    assert future.end_offset == 5
+    partition.log.raise_start_offset(15)
+    while moving.copy():
+        pass
+    assert (future.start_offset, future.end_offset) == (15, 25)
+
+
+def test_the_move_is_shown_while_it_goes_on(station):
+    station.create("t")
+    station.produce("t", count=10)
+    partition, source, target = home(station)
+    station.broker.mover.start(partition, target)
+    at = {each: station.directories.index(each) for each in station.directories}
+    assert contents(describe(station)) == {("t", 0, at[source], False), ("t", 0, at[target], True)}
+    parts = [part for result in describe(station) for topic in result.topics for part in topic.partitions]
+    (future,) = [part for part in parts if part.is_future_key]
+    assert future.offset_lag == 10
+
+
+def test_naming_the_present_directory_stops_a_move(station):
+    station.create("t")
+    station.produce("t")
+    partition, source, target = home(station)
+    station.broker.mover.start(partition, target)
+    assert alter(station, source.path) == 0
+    station.settle()
+    assert home(station)[1] is source
+    assert target.futures == {}
+    assert [name for name in station.disk.list(target.path) if name.endswith("-future")] == []
+
+
+def test_asking_twice_moves_once(station):
+    station.create("t")
+    partition, _, target = home(station)
+    station.broker.mover.start(partition, target)
+    future = target.futures["t", 0]
+    assert alter(station, target.path) == 0
+    station.settle()
+    assert partition.log is future
+    assert alter(station, target.path) == 0
+
+
+def test_a_topic_deleted_meanwhile_takes_its_copy_along(station):
+    topic = station.create("t")
+    partition, _, target = home(station)
+    station.broker.mover.start(partition, target)
+    station.table._remove(topic, 0)
+    station.settle()
+    assert (target.futures, station.broker.mover.moves) == ({}, {})
+    assert ("t", 0) not in target.logs
+
+
+def test_a_target_that_fails_ends_the_move_and_the_log_stays(station):
+    station.create("t")
+    station.produce("t", count=3)
+    partition, source, target = home(station)
+    station.broker.mover.start(partition, target)
+    target.fail(OSError("disk on fire"))
+    station.settle()
+    assert home(station)[1] is source
+    assert station.broker.mover.moves == {}
+    station.produce("t")
+    assert partition.log.end_offset == 4
+
+
+def test_a_sync_that_fails_ends_the_move(station):
+    class Failing:
+        def run(self, work, done):
+            done(None, OSError("disk on fire"))
+
+    station.create("t")
+    station.produce("t")
+    partition, source, target = home(station)
+    mover = Mover(station.table, Failing(), station.timers, lambda *_: None, station.reports.append)
+    mover.start(partition, target)
+    station.settle()
+    assert home(station)[1] is source
+    assert target.offline is not None
+    assert "has failed" in station.reports[-1]
+
+
+def test_an_interrupted_move_goes_on_after_the_next_start(station):
+    station.create("t")
+    station.produce("t", count=5)
+    partition, _, target = home(station)
+    future = target.create_log("t", 0, partition.topic_id, LogConfig(), future=True)
+    future.append_as_follower(partition.log.read(0, 1 << 20, 5))
+    station.produce("t", count=5)
+    target.create_log("gone", 0, bytes(16), LogConfig(), future=True)
+    station.broker.mover.resume()
+    station.settle()
+    assert partition.log is future
+    assert partition.log.end_offset == 10
+    assert target.futures == {}
+
+
+def test_a_mover_that_was_stopped_moves_nothing(station):
+    station.create("t")
+    partition, source, target = home(station)
+    station.broker.mover.start(partition, target)
+    station.broker.mover.stop()
+    station.settle()
+    assert home(station)[1] is source
+    assert ("t", 0) in target.futures
+
+
+def test_a_move_keeps_to_its_rate(station, monkeypatch):
+    monkeypatch.setattr(module, "PIECE_BYTES", 1000)
+    station.create("t")
+    for _ in range(10):
+        station.produce("t", size=1000)
+    partition, _, target = home(station)
+    rate = partition.log.size_bytes // 10  # ten seconds for all
+    mover = Mover(station.table, InlineWorker(), station.timers, lambda *_: None, print, lambda: rate)
+    mover.start(partition, target)
+    for _ in range(9):
+        station.settle(900)
+    assert mover.moves
+    for _ in range(5):
+        station.settle(1000)
+    assert not mover.moves
+
+
+# Refusals
+
+
+def test_moves_that_cannot_be_made(station):
+    station.create("t")
+    _, _, target = home(station)
+    assert alter(station, "/nowhere") == ErrorCode.LOG_DIR_NOT_FOUND
+    assert alter(station, target.path, "u") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert alter(station, target.path, "t", 1) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert alter(station, target.path, "x" * 230) == ErrorCode.INVALID_TOPIC_EXCEPTION
+    station.table._forget(("t", 0), station.broker.image.topics.by_name["t"].id)
+    assert alter(station, target.path) == ErrorCode.REPLICA_NOT_AVAILABLE
+
+
+def test_an_offline_directory_neither_takes_nor_gives(station):
+    station.create("t")
+    _, _, target = home(station)
+    target.fail(OSError("disk on fire"))
+    assert alter(station, target.path) == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_a_partition_that_failed_does_not_move(station):
+    station.create("t")
+    _, source, target = home(station)
+    station.table.take_offline(source, BrokerError(ErrorCode.KAFKA_STORAGE_ERROR))
+    assert alter(station, target.path) == ErrorCode.KAFKA_STORAGE_ERROR

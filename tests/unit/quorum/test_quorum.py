@@ -1,0 +1,384 @@
+"""The driver: what is replied is on disk, what is on disk comes back, and nothing is said after a failed sync."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from ottla.metadata.error import MetadataError
+from ottla.quorum.checkpoint import read_checkpoint
+from ottla.quorum.describe import describe_quorum
+from ottla.quorum.election_state import read_election_state
+from ottla.quorum.voters import Address, Voter, Voters
+from ottla.replicated.decision import Decision
+from ottla.wire.batch import Batch, read_records, scan
+from ottla.wire.control import ControlType, read_control
+from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.messages.describe_quorum import DescribeQuorumRequest
+from ottla.wire.records.metadata import BeginTransactionRecord, ConfigRecord, RemoveTopicRecord, TopicRecord
+from tests.unit.quorum.workshop import ADDRESS, HeldWorker, Workshop
+
+MOVED = Address("CONTROLLER", "127.0.0.1", 9999)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Workshop:
+    return Workshop(tmp_path)
+
+
+def batches(shop: Workshop) -> list[Batch]:
+    data = (shop.log_path / "00000000000000000000.log").read_bytes()
+    return [batch for _, batch in scan(data)]
+
+
+def controls(shop: Workshop) -> list[ControlType]:
+    data = (shop.log_path / "00000000000000000000.log").read_bytes()
+    found = []
+    for position, batch in scan(data):
+        if batch.is_control:
+            found += [control.type for record in read_records(data, position) if (control := read_control(record))]
+    return found
+
+
+def test_a_new_cluster_begins_with_its_leader_voters_and_features(shop: Workshop) -> None:
+    assert controls(shop) == [ControlType.LEADER_CHANGE, ControlType.KRAFT_VERSION, ControlType.KRAFT_VOTERS]
+    assert shop.quorum.epoch == 1
+    assert shop.quorum.image.features.metadata_version == 30
+    assert shop.quorum.finalized_features["kraft.version"] == 1
+    assert shop.quorum.committed_offset == shop.quorum.end_offset
+    assert read_election_state(shop.disk, str(shop.log_path)).epoch == 1
+    assert all(batch.partition_leader_epoch == 1 for batch in batches(shop))
+
+
+@pytest.mark.parametrize("close", [True, False])
+def test_what_was_replied_comes_back(shop: Workshop, close: bool) -> None:
+    shop.join()
+    assert shop.create("one", "two", partitions=3) == [0, 0]
+    before = shop.quorum.image
+    shop.reopen(close=close)
+    assert shop.quorum.image == before
+    assert shop.quorum.epoch == 2
+    assert shop.heard[-1][1].offset == shop.quorum.end_offset - 1
+
+
+def test_the_first_thing_listeners_hear_is_everything(shop: Workshop) -> None:
+    shop.join()
+    shop.create("one", "two")
+    shop.reopen()
+    named = [change.name for delta, _ in shop.heard for change in delta.topics.values()]
+    assert sorted(named) == ["one", "two"]
+    assert all(change.created for delta, _ in shop.heard for change in delta.topics.values())
+
+
+def test_every_start_opens_an_epoch_and_names_the_voters_once(shop: Workshop) -> None:
+    shop.reopen()
+    shop.reopen()
+    assert shop.quorum.epoch == 3
+    assert controls(shop).count(ControlType.LEADER_CHANGE) == 3
+    assert controls(shop).count(ControlType.KRAFT_VOTERS) == 1
+    shop.reopen(address=MOVED)
+    assert controls(shop).count(ControlType.KRAFT_VOTERS) == 2
+    assert shop.quorum.voters.by_id[1].addresses == (MOVED,)
+
+
+def test_the_epoch_rises_above_whatever_was_seen(shop: Workshop) -> None:
+    shop.quorum.close()
+    state = read_election_state(shop.disk, str(shop.log_path))
+    state._replace(epoch=41).write(shop.disk, str(shop.log_path), 1, shop.quorum.voters)
+    shop.reopen(close=False)
+    assert shop.quorum.epoch == 42
+    (shop.log_path / "quorum-state").unlink()
+    shop.reopen()
+    assert shop.quorum.epoch == 43
+
+
+def test_a_reply_and_an_image_wait_for_the_sync(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path)
+    shop.join()
+    worker = HeldWorker()
+    shop.quorum.close()
+    shop.worker = worker
+    shop.reopen(close=False)
+    replies = shop.create("one")
+    assert replies == []
+    assert "one" not in shop.quorum.image.topics.by_name
+    assert "one" in shop.quorum.machine.image.topics.by_name
+    later = shop.create("two")
+    assert len(worker.jobs) == 1
+    worker.work()
+    assert (replies, later) == ([0], [])
+    assert set(shop.quorum.image.topics.by_name) == {"one"}
+    worker.work()
+    assert later == [0]
+    assert worker.jobs == []
+
+
+def test_listeners_hear_before_the_reply(shop: Workshop) -> None:
+    shop.join()
+    order: list[str] = []
+    shop.quorum.listen(lambda delta, image: order.append("image"))
+    replies = shop.create("one")
+    assert replies == [0]
+    shop.quorum.submit(
+        lambda controller, now: Decision(None, (ConfigRecord(resource_type=16, resource_name="s", name="n", value="v"),)),
+        lambda reply: order.append("reply"),
+    )
+    assert order == ["image", "image", "reply"]
+
+
+def test_after_a_failed_sync_nothing_is_acknowledged(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path)
+    shop.join()
+    shop.quorum.close()
+    worker = shop.worker = HeldWorker()
+    shop.reopen(close=False)
+    replies = shop.create("one")
+    worker.work(OSError(errno.EIO, "Input/output error"))
+    assert [getattr(reply, "code", reply) for reply in replies] == [ErrorCode.KAFKA_STORAGE_ERROR]
+    assert "one" not in shop.quorum.image.topics.by_name
+    assert [error.errno for error in shop.failures] == [errno.EIO]
+    assert [getattr(reply, "code", reply) for reply in shop.create("two")] == [ErrorCode.KAFKA_STORAGE_ERROR]
+    assert worker.jobs == []
+
+
+def test_a_full_disk_is_an_error_one_can_try_again(shop: Workshop) -> None:
+    shop.join()
+    shop.disk.full = True
+    (reply,) = shop.create("one")
+    assert isinstance(reply, BrokerError)
+    assert reply.code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert "one" not in shop.quorum.machine.image.topics.by_name
+    shop.disk.full = False
+    assert shop.create("one") == [0]
+    shop.reopen(close=False)
+    assert set(shop.quorum.image.topics.by_name) == {"one"}
+
+
+def test_a_decision_that_contradicts_the_log_is_not_written(shop: Workshop) -> None:
+    replies: list[object] = []
+    end_offset = shop.quorum.end_offset
+    wrong = RemoveTopicRecord(topic_id=bytes([9] * 16))
+    shop.quorum.submit(lambda controller, now: Decision("never", (wrong,)), replies.append)
+    assert [getattr(reply, "code", reply) for reply in replies] == [ErrorCode.UNKNOWN_SERVER_ERROR]
+    assert shop.quorum.end_offset == end_offset
+    shop.reopen(close=False)
+
+
+def test_a_decision_too_large_for_a_batch_is_a_transaction(shop: Workshop) -> None:
+    records = tuple(
+        ConfigRecord(resource_type=16, resource_name=str(number), name="n", value="v") for number in range(10_001)
+    )
+    replies: list[object] = []
+    shop.quorum.submit(lambda controller, now: Decision("done", records), replies.append)
+    assert replies == ["done"]
+    assert [batch.record_count for batch in batches(shop)][-4:] == [1, 10_000, 1, 1]
+    before = shop.quorum.image
+    assert len(before.configs.names(16)) == 10_001
+    shop.reopen()
+    assert shop.quorum.image == before
+
+
+def test_large_values_are_split_by_size(shop: Workshop) -> None:
+    records = tuple(
+        ConfigRecord(resource_type=16, resource_name=str(number), name="n", value="v" * 30_000) for number in range(300)
+    )
+    shop.quorum.submit(lambda controller, now: Decision(None, records), lambda reply: None)
+    assert max(batch.size for batch in batches(shop)) <= 8 * 1024 * 1024
+    shop.reopen()
+    assert len(shop.quorum.image.configs.names(16)) == 300
+
+
+def test_a_transaction_that_a_crash_cut_is_undone(shop: Workshop) -> None:
+    shop.join()
+    shop.quorum.submit(lambda controller, now: Decision(None, (BeginTransactionRecord(name="cut"),)), lambda reply: None)
+    cut = TopicRecord(name="ghost", topic_id=bytes([4] * 16))
+    shop.quorum.submit(lambda controller, now: Decision(None, (cut,)), lambda reply: None)
+    shop.reopen(close=False)
+    assert "ghost" not in shop.quorum.image.topics.by_name
+    assert shop.create("one") == [0]
+    shop.reopen(close=False)
+    assert set(shop.quorum.image.topics.by_name) == {"one"}
+
+
+def test_every_torn_end_of_the_log_loses_only_what_was_torn(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path)
+    shop.join()
+    shop.create("one")
+    file = shop.log_path / "00000000000000000000.log"
+    kept = file.stat().st_size
+    shop.create("two")
+    whole = file.read_bytes()
+    for size in range(kept, len(whole)):
+        file.write_bytes(whole[:size])
+        shop.reopen(close=False)
+        assert set(shop.quorum.image.topics.by_name) == {"one"}
+        assert shop.create("three") == [0]
+
+
+def test_snapshots_are_taken_when_the_log_has_grown(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, snapshot_bytes=4000)
+    shop.join()
+    for number in range(40):
+        assert shop.create(f"t{number}") == [0]
+    names = sorted(path.name for path in shop.log_path.glob("*.checkpoint"))
+    assert len(names) > 2
+    checkpoint = read_checkpoint((shop.log_path / names[-1]).read_bytes(), names[-1])
+    assert checkpoint.kraft_version == 1
+    assert checkpoint.voters is not None
+    assert set(checkpoint.voters.by_id) == {1}
+    before = shop.quorum.image
+    shop.reopen(close=False)
+    assert shop.quorum.image == before
+    assert shop.quorum.statistics["bytes_since_snapshot"] < 4000
+
+
+def test_snapshots_are_taken_when_time_has_passed(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, snapshot_interval_ms=1000)
+    shop.quorum.tick()
+    assert shop.quorum.statistics["snapshots_taken"] == 0
+    shop.clock.ms += 1000
+    shop.quorum.tick()
+    assert shop.quorum.statistics["snapshots_taken"] == 1
+    shop.clock.ms += 5000
+    shop.quorum.tick()
+    assert shop.quorum.statistics["snapshots_taken"] == 1, "nothing was written since"
+
+
+def test_old_snapshots_and_the_log_below_them_go(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, snapshot_bytes=2000, segment_bytes=3000, retention_bytes=6000)
+    shop.join()
+    for number in range(40):
+        shop.create(f"t{number}")
+    offsets = [int(path.name[:20]) for path in sorted(shop.log_path.glob("*.checkpoint"))]
+    segments = [int(path.name[:20]) for path in sorted(shop.log_path.glob("*.log"))]
+    assert offsets[0] > 0
+    assert segments[0] > 0
+    # Kafka refuses a log that begins above its newest snapshot.
+    assert segments[0] <= offsets[-1]
+    assert shop.quorum.start_offset <= offsets[0]
+    before = shop.quorum.image
+    shop.reopen(close=False)
+    assert shop.quorum.image == before
+    shop.reopen()
+    assert shop.quorum.image == before
+
+
+def test_a_damaged_snapshot_is_passed_over(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, snapshot_bytes=2000)
+    shop.join()
+    for number in range(20):
+        shop.create(f"t{number}")
+    before = shop.quorum.image
+    shop.quorum.close()
+    newest = max(shop.log_path.glob("*.checkpoint"))
+    damaged = bytearray(newest.read_bytes())
+    damaged[200] ^= 1
+    newest.write_bytes(damaged)
+    shop.reopen(close=False)
+    assert shop.quorum.image == before
+    assert any("older snapshot" in text for text in shop.warnings)
+
+
+def test_a_log_without_what_was_before_it_is_refused(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, snapshot_bytes=2000, segment_bytes=3000, retention_bytes=6000)
+    shop.join()
+    for number in range(40):
+        shop.create(f"t{number}")
+    shop.quorum.close()
+    for path in shop.log_path.glob("*.checkpoint"):
+        path.unlink()
+    with pytest.raises(MetadataError, match="no sound snapshot"):
+        shop.reopen(close=False)
+
+
+def test_a_snapshot_beyond_the_log_is_where_the_log_goes_on(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, snapshot_bytes=2000)
+    shop.join()
+    for number in range(20):
+        shop.create(f"t{number}")
+    shop.clock.ms += 3_600_000
+    shop.quorum.tick()
+    before = shop.quorum.image
+    shop.quorum.close()
+    for path in shop.log_path.glob("*.log"):
+        path.unlink()
+    shop.reopen(close=False)
+    assert shop.quorum.image == before
+    assert shop.create("more") == [0]
+    shop.reopen(close=False)
+    assert "more" in shop.quorum.image.topics.by_name
+
+
+def test_a_snapshot_that_cannot_be_written_is_tried_again(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, snapshot_interval_ms=1000)
+    shop.join()
+    shop.clock.ms += 1000
+    shop.disk.full = True
+    shop.quorum.tick()
+    assert shop.quorum.statistics["snapshots_taken"] == 0
+    assert not list(shop.log_path.glob("*.part"))
+    shop.disk.full = False
+    shop.clock.ms += 1000
+    shop.quorum.tick()
+    assert shop.quorum.statistics["snapshots_taken"] == 1
+
+
+def test_a_half_written_snapshot_is_swept_away(shop: Workshop) -> None:
+    part = shop.log_path / "00000000000000000009-0000000001.checkpoint.part"
+    part.write_bytes(b"half")
+    shop.reopen()
+    assert not part.exists()
+
+
+def test_a_static_quorum_takes_its_voters_from_the_settings(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, static=True)
+    assert controls(shop) == [ControlType.LEADER_CHANGE]
+    assert shop.quorum.kraft_version == 0
+    assert "kraft.version" not in shop.quorum.finalized_features
+    state = (shop.log_path / "quorum-state").read_text()
+    assert state == (
+        '{"clusterId":"","leaderId":1,"leaderEpoch":1,"votedId":-1,"appliedOffset":0,'
+        '"currentVoters":[{"voterId":1}],"data_version":0}'
+    )
+    shop.reopen()
+    assert shop.quorum.epoch == 2
+    shop.voters = Voters.of([Voter(1), Voter(2)])
+    with pytest.raises(MetadataError, match="voters 1, 2"):
+        shop.reopen()
+    shop.voters = None
+    with pytest.raises(MetadataError, match="names no voters"):
+        shop.reopen(close=False)
+
+
+def test_a_directory_that_is_no_voter_does_not_lead(shop: Workshop) -> None:
+    shop.quorum.close()
+    text = (Path(shop.directory) / "meta.properties").read_text()
+    lines = ["directory.id=AAAAAAAAAAAAAAAAAAAAZg" if "directory.id" in line else line for line in text.splitlines()]
+    (Path(shop.directory) / "meta.properties").write_text("\n".join(lines))
+    with pytest.raises(MetadataError, match="is not a voter"):
+        shop.reopen(close=False)
+
+
+def test_the_quorum_describes_itself(shop: Workshop) -> None:
+    topic = DescribeQuorumRequest.TopicData
+    request = DescribeQuorumRequest(
+        topics=[topic(topic_name="__cluster_metadata", partitions=[topic.PartitionData(partition_index=0)])]
+    )
+    answer = describe_quorum(shop.quorum, request, 77)
+    (partition,) = answer.topics[0].partitions
+    assert (partition.leader_id, partition.leader_epoch) == (1, 1)
+    assert partition.high_watermark == shop.quorum.end_offset
+    assert [(each.replica_id, each.log_end_offset) for each in partition.current_voters] == [
+        (1, shop.quorum.end_offset)
+    ]
+    assert [(each.node_id, each.listeners[0].port) for each in answer.nodes] == [(1, ADDRESS.port)]
+    request.topics[0].topic_name = "other"
+    assert describe_quorum(shop.quorum, request, 77).topics[0].partitions[0].error_code == 3
+
+
+def test_sessions_run_out_as_time_passes(shop: Workshop) -> None:
+    shop.join()
+    assert shop.quorum.machine.deadline is None, "the only broker is the controller's own node"
+    shop.clock.ms += 60_000
+    shop.quorum.tick()
+    assert shop.quorum.image.brokers[1].active
