@@ -128,7 +128,7 @@ def kio_calls(message: Message, version: int, data: bytes) -> dict[str, Call]:
     from kio.serial import entity_reader, entity_writer
     from kio.static.constants import EntityType
 
-    kind = EntityType.request if type(message).__name__.endswith("Request") else EntityType.response
+    kind: Any = EntityType.request if type(message).__name__.endswith("Request") else EntityType.response
     cls = getattr(load_payload_module(message.api_key or 0, version, kind), type(message).__name__)
     read, write = entity_reader(cls), entity_writer(cls)
     entity, _ = read(data, 0)

@@ -5,6 +5,7 @@ with the same last value of every key; nothing appears that was not written; a t
 producers go on where they were; and a crash within the exchange of segments changes none of that.
 """
 
+import contextlib
 import itertools
 import shutil
 import tempfile
@@ -83,9 +84,11 @@ class History:
         self.sequences = {}
         self.cleaned_at = {}  # offset of a tombstone → when a cleaning first met it
         self.transactions = itertools.count()
-        self.reopen()
+        self.directory, self.log = open_log(self.path, self.disk)
+        self.cleaner = Cleaner(self.disk)
 
-    def reopen(self, *, settled=False):
+    def reopen(self, *, settled):
+        self.log.close(clean=False)
         self.directory, self.log = open_log(self.path, self.disk)
         self.cleaner = Cleaner(self.disk)
         if settled:
@@ -144,7 +147,9 @@ class History:
             more = self.cleaner.install(cleaning, done)
             self.disk.watch = None
             for copy in snapshots:
-                self.check(open_log(copy, RealDisk())[1], at_crash=True)
+                log = open_log(copy, RealDisk())[1]
+                self.check(log, at_crash=True)
+                log.close(clean=False)
                 shutil.rmtree(copy)
             if not more:
                 break
@@ -153,7 +158,7 @@ class History:
                 self.cleaned_at.setdefault(record.offset, self.now_ms)
 
     def copy(self):
-        target = tempfile.mkdtemp()
+        target = tempfile.mkdtemp(dir=self.path.parent)
         shutil.copytree(self.path, target, dirs_exist_ok=True)
         return target
 
@@ -235,8 +240,9 @@ def last_values(records):
 @settings(max_examples=60, deadline=None)
 @given(story=stories)
 def test_compaction_keeps_what_readers_need(story):
-    with tempfile.TemporaryDirectory() as path:
-        history = History(Path(path))
+    with tempfile.TemporaryDirectory() as path, contextlib.ExitStack() as stack:
+        history = History(Path(path) / "data")
+        stack.callback(lambda: history.log.close(clean=False))
         for name, *details in story:
             history.now_ms += 1
             if name == "put":

@@ -26,7 +26,10 @@ class LogAgainstList(RuleBasedStateMachine):
     )
     def start(self, segment_bytes, index_interval_bytes):
         self.bench = Workbench(
-            self.path, segment_bytes=segment_bytes, index_interval_bytes=index_interval_bytes, file_delete_delay_ms=0
+            self.path,
+            segment_bytes=segment_bytes,
+            index_interval_bytes=index_interval_bytes,
+            file_delete_delay_ms=0,
         )
         self.log = self.bench.log
         self.batches = []
@@ -34,6 +37,7 @@ class LogAgainstList(RuleBasedStateMachine):
         self.serial = 0
         self.timestamp = NOW
         self.sequences = {}
+        self.generation = 0
 
     def teardown(self):
         if self.bench is not None:
@@ -65,6 +69,7 @@ class LogAgainstList(RuleBasedStateMachine):
 
     @rule(producer_id=st.integers(1, 3), count=st.integers(1, 4))
     def append_idempotently(self, producer_id, count):
+        producer_id += 10 * self.generation
         sequence = self.sequences.get(producer_id, 0)
         values = self._values(count, 5)
         appended = put_from(self.log, producer_id, sequence, *values)
@@ -106,15 +111,15 @@ class LogAgainstList(RuleBasedStateMachine):
         self.start_offset = min(self.start_offset, offset)
         self.end_offset = offset
         self.synced = min(self.synced, offset)
-        # What a cut leaves of a producer's state depends on the snapshots; a new id each time is what clients do.
-        self.sequences = {}
-        self._forget_producers()
+        self._new_producers()
 
     def _first_base(self):
         return self.log.first_base_offset
 
-    def _forget_producers(self):
-        self.log.expire_producers(1 << 60)
+    def _new_producers(self):
+        """What a cut leaves of a producer's state depends on where snapshots were; go on under other ids."""
+        self.sequences = {}
+        self.generation += 1
 
     @precondition(lambda self: self.end_offset > self.start_offset)
     @rule(data=st.data())
@@ -128,7 +133,9 @@ class LogAgainstList(RuleBasedStateMachine):
         self.log.delete_old_segments(NOW, self.end_offset)
         self.bench.directory.remove_doomed(NOW)
         self.batches = [
-            (first, values) for first, values in self.batches if first + len(values) > self.log.first_base_offset
+            (first, values)
+            for first, values in self.batches
+            if first + len(values) > self.log.first_base_offset
         ]
 
     @rule(dormant=st.booleans())
@@ -168,8 +175,7 @@ class LogAgainstList(RuleBasedStateMachine):
         self.end_offset = self.log.end_offset
         self.start_offset = self.log.start_offset
         self.synced = min(self.synced, self.end_offset)
-        self.sequences = {}
-        self._forget_producers()
+        self._new_producers()
 
     def _last_stored_end(self):
         """Where the log ends for one who knows the files alone: a cut within a batch leaves a gap they cannot show."""
@@ -223,5 +229,5 @@ class LogAgainstList(RuleBasedStateMachine):
                 raise AssertionError(f"offset {offset} was read")
 
 
-LogAgainstList.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+LogAgainstList.TestCase.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
 TestLogAgainstList = LogAgainstList.TestCase

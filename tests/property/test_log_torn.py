@@ -119,7 +119,14 @@ def test_a_damaged_file_beside_the_batches_never_fails_the_start(tmp_path):
     for path in paths:
         content = (tmp_path / "origin" / path).read_bytes()
         size = len(content)
-        for damaged in (b"", content[: size // 2], chance.randbytes(size), bytes(size), content + bytes(7), None):
+        for damaged in (
+            b"",
+            content[: size // 2],
+            chance.randbytes(size),
+            bytes(size),
+            content + bytes(7),
+            None,
+        ):
             for clean in (True, False):
                 target = tmp_path / "copy"
                 shutil.copytree(tmp_path / "origin", target)

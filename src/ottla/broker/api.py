@@ -9,7 +9,7 @@ from ottla.wire.message import Message
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
-    from ottla.broker.dispatch import Route
+    from ottla.broker.dispatch import Dispatcher, Route
 
 # Handlers are plain functions: (request, version, connection, broker) -> reply. The request is of the API's own
 # class, so each handler names it; here it can only be Any.
@@ -48,43 +48,43 @@ class Api:
 class Pending:
     """A reply that waits for something. The handler returns it at once and resolves it later, exactly once."""
 
-    __slots__ = ("_began", "_connection", "_correlation_id", "_message", "_now", "_route", "parts")
+    __slots__ = ("_began", "_connection", "_correlation_id", "_dispatcher", "_message", "_route", "parts")
 
     def __init__(self) -> None:
         self.parts: list[Any] | None = None
         self._message: Message | None = None
         self._connection: Connection | None = None
-        self._route: Route | None = None
-        self._correlation_id = 0
-        self._began = 0.0
-        self._now: Callable[[], float] = float
 
     def attach(
         self,
         connection: Connection,
+        dispatcher: "Dispatcher",
         route: "Route",
         correlation_id: int,
         began: float,
-        now: Callable[[], float],
     ) -> None:
         """Take a place in the connection's order of replies, for a request that came at `began`."""
-        self._began = began
-        self._now = now
         self._connection = connection
+        self._dispatcher = dispatcher
         self._route = route
         self._correlation_id = correlation_id
-        if self._message is not None:
-            self.parts = route.parts(self._message, correlation_id)
-            route.took(now() - began)
+        self._began = began
         connection.owe(self)
-        if self.parts is not None:
-            connection.settle()
+        if self._message is not None:
+            self._settle(self._message, connection)
 
     def resolve(self, message: Message) -> None:
-        """Answer."""
+        """Answer. Whoever calls is not the one to blame for an answer that cannot be written."""
         assert self._message is None, "a reply is resolved once"
         self._message = message
-        if self._connection is not None and self._route is not None:
+        if self._connection is not None:
+            self._settle(message, self._connection)
+
+    def _settle(self, message: Message, connection: Connection) -> None:
+        try:
             self.parts = self._route.parts(message, self._correlation_id)
-            self._route.took(self._now() - self._began)
-            self._connection.settle()
+        except Exception as error:  # noqa: BLE001
+            self._dispatcher.failed(connection, self._route, error)
+            return
+        self._route.took(self._dispatcher.now() - self._began)
+        connection.settle()

@@ -89,11 +89,11 @@ class Dispatcher:
         self.routes: dict[int, Route] = {}
         self._broker = broker
         self._report = report
-        self._now = broker.clock.monotonic
+        self.now = broker.clock.monotonic
 
     def serve(self, connection: Connection, buffer: bytearray, position: int, end: int) -> None:
         """Serve one frame: the bytes of `buffer` from `position` to `end`."""
-        began = self._now()
+        began = self.now()
         try:
             key, version, correlation_id, length = _HEAD.unpack_from(buffer, position)
             position += 10
@@ -122,18 +122,21 @@ class Dispatcher:
             return
         try:
             reply = route.handle(request, route.version, connection, self._broker)
-        except Exception as error:  # noqa: BLE001
-            # The fault is ours, or of a kind Kafka has no code for: one client loses its connection, nobody else.
-            self._report(f"closing {connection.peer}: {route.api.name} v{version} failed: {error!r}")
-            self._broker.failed(error)
-            connection.close()
+            if type(reply) is Pending:
+                reply.attach(connection, self, route, correlation_id, began)
+                return
+            if reply is not None:
+                connection.reply(route.parts(reply, correlation_id))  # type: ignore[arg-type]  # a Message
+        except Exception as error:  # noqa: BLE001  # the fault is ours, or of a kind Kafka has no code for
+            self.failed(connection, route, error)
             return
-        if type(reply) is Pending:
-            reply.attach(connection, route, correlation_id, began, self._now)
-            return
-        if reply is not None:
-            connection.reply(route.parts(reply, correlation_id))  # type: ignore[arg-type]  # a Message
-        route.took(self._now() - began)
+        route.took(self.now() - began)
+
+    def failed(self, connection: Connection, route: Route, error: Exception) -> None:
+        """Give up on a request: its client loses the connection, and nobody else notices."""
+        self._report(f"closing {connection.peer}: {route.api.name} v{route.version} failed: {error!r}")
+        self._broker.failed(error)
+        connection.close()
 
     def _route(self, key: int, version: int) -> Route | None:
         api = self.apis.get(key)

@@ -157,7 +157,8 @@ def _elr_safety(view: View) -> list[Message]:
         if name and MIN_ISR in configs.of(ConfigType.BROKER, name)
     ]
     removed = [
-        ConfigRecord(resource_type=ConfigType.BROKER, resource_name=name, name=MIN_ISR, value=None) for name in own
+        ConfigRecord(resource_type=ConfigType.BROKER, resource_name=name, name=MIN_ISR, value=None)
+        for name in own
     ]
     return [*records, *removed]
 

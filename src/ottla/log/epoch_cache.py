@@ -2,7 +2,7 @@
 
 E1  Epochs and start offsets both grow from entry to entry; a new entry pushes out those that contradict it.
 E2  The file lacks nothing below the checkpointed recovery point. Later entries come back from the batches, which carry
-    their leader's epoch, so an append never waits for this file.
+    their leader's epoch, so an append never waits for this file, and `flush` leaves the sync to the next one of the log.
 """
 
 from bisect import bisect_right
@@ -111,12 +111,20 @@ class EpochCache:
             self._entries.clear()
             self._changed()
 
-    def flush(self) -> None:
-        """Replace the file, if there is anything new to say."""
-        if self.dirty:
-            lines = (f"{entry.epoch} {entry.start_offset}" for entry in self._entries)
-            self._disk.write_atomic(self._path, format_lines(lines))
-            self.dirty = False
+    def flush(self) -> str | None:
+        """Replace the file, not yet synced, and return its path; None when there is nothing new to say."""
+        if not self.dirty:
+            return None
+        temporary = self._path + ".tmp"
+        self._disk.remove(temporary)
+        file = self._disk.open(temporary)
+        try:
+            file.append(format_lines(f"{entry.epoch} {entry.start_offset}" for entry in self._entries))
+        finally:
+            file.close()
+        self._disk.rename(temporary, self._path)
+        self.dirty = False
+        return self._path
 
     def move(self, directory: str) -> None:
         """Follow a renamed directory."""

@@ -111,7 +111,7 @@ class LogFiles:
         self._sync = Synchronizer(self._disk, self.path, loaded.end_offset if loaded.clean else -1)
         if not loaded.clean:
             for segment in loaded.segments[max(bisect_right(self._bases, self.recovery_point) - 1, 0) :]:
-                self._sync.rolled(segment, None)
+                self._sync.written(segment.paths()[1:])
         self._activate(loaded.segments[-1])
 
     def _activate(self, segment: Segment) -> None:
@@ -175,12 +175,15 @@ class LogFiles:
             return
         try:
             active.retire()
-            snapshot = self._snapshots.take(base_offset, self._producers.snapshot())
-            self._epochs.flush()
+            written = [
+                self._snapshots.take(base_offset, self._producers.snapshot()),
+                self._epochs.flush(),
+                *active.paths()[1:],
+            ]
             segment = Segment.create(self._disk, self.path, base_offset)
         except OSError as error:
             raise self.storage_error(error) from error
-        self._sync.rolled(active, snapshot)
+        self._sync.written(written)
         self._segments.append(segment)
         self._bases.append(base_offset)
         self._activate(segment)
@@ -339,10 +342,17 @@ class LogFiles:
         if self._sync.settled_offset != self.end_offset:
             active = self._active
             active.retire()
-            path = self._snapshots.take(self.end_offset, self._producers.snapshot())
+            self._sync.written(
+                [
+                    *active.paths()[1:],
+                    self._epochs.flush(),
+                    self._snapshots.take(self.end_offset, self._producers.snapshot()),
+                ]
+            )
             self._snapshots.remove_strays([*self._bases, self.end_offset])
-            self._sync.settled(active, path, self.end_offset)
-        self._epochs.flush()
+            self._sync.settled(active, self.end_offset)
+        elif self._epochs.dirty:
+            self._sync.written([self._epochs.flush()])
 
     @property
     def unsettled_bytes(self) -> int:

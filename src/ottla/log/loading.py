@@ -49,7 +49,7 @@ def load(
     families, snapshot_offsets = finish_interrupted(disk, directory, disk.list_sizes(directory), warn)
     segments = [Segment(disk, directory, base, families[base]) for base in sorted(families)]
     snapshots = Snapshots(disk, directory, snapshot_offsets)
-    epochs = _read_epochs(disk, directory, segments, warn)
+    epochs = _read_epochs(disk, directory, segments, recovery_point, clean, warn)
     if not segments:
         segments.append(Segment.create(disk, directory, start_offset))
     start_offset = max(start_offset, segments[0].base_offset)
@@ -168,10 +168,26 @@ def _finish_swap(
 
 
 def _read_epochs(
-    disk: Disk, directory: str, segments: list[Segment], warn: Callable[[str], None]
+    disk: Disk,
+    directory: str,
+    segments: list[Segment],
+    recovery_point: int,
+    clean: bool,
+    warn: Callable[[str], None],
 ) -> EpochCache:
+    """Read the leader epochs, or tell them from the batches when the file is of no use."""
     try:
-        return EpochCache.read(disk, directory)
+        epochs = EpochCache.read(disk, directory)
+        # A crash can leave a replaced file empty; recovery will see the segments from its point on, but no others.
+        lost = (
+            not clean
+            and epochs.latest < 0
+            and len(segments) > 1
+            and segments[1].base_offset <= recovery_point
+        )
+        if not lost:
+            return epochs
+        warn(f"{directory} has no leader epochs; they are read from the batches instead")
     except CheckpointError as error:
         warn(f"{error}; the leader epochs are read from the batches instead")
     epochs = EpochCache(disk, directory)

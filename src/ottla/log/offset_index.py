@@ -58,9 +58,10 @@ class OffsetIndex(IndexFile):
         A crashed Kafka leaves its preallocated index padded with zeros; a first batch is never indexed, so a zero
         position cannot be a real entry.
         """
-        if not self.count:
-            return True
-        last_offset, position = self.newest()
+        return not self.count or self.could_be(*self.newest(), size_bytes)
+
+    def could_be(self, last_offset: int, position: int, size_bytes: int) -> bool:
+        """Say whether an entry can be true of a segment of `size_bytes`."""
         return last_offset >= self.base_offset and 0 < position < size_bytes
 
     def ascends(self) -> bool:

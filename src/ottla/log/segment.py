@@ -204,9 +204,11 @@ class Segment:
         falls out of the same walk.
         """
         index = self.offset_index
-        if self.unindexed or not index.is_sane(self.file.size):
+        if self.unindexed:
             return None
         last_offset, position = index.newest()
+        if index.count and not index.could_be(last_offset, position, self.file.size):
+            return None
         self.max_timestamp, self.max_timestamp_offset = self.time_index.newest()
         if self.max_timestamp_offset < self.base_offset or self.max_timestamp < -1:
             return None

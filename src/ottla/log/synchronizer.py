@@ -4,6 +4,8 @@ Y1  The recovery point moves over a segment's end only once that segment's index
     synced too, and the names of new files with them.
 """
 
+from collections.abc import Iterable
+
 from ottla.log.segment import Segment
 from ottla.world.disk import Bytes, Disk, File
 
@@ -48,43 +50,28 @@ class DirectoryNames:
 class Synchronizer:
     """The files beside the batches that were written since the last sync."""
 
-    __slots__ = (
-        "_beside",
-        "_disk",
-        "_names_changed",
-        "_parent_changed",
-        "_path",
-        "_settled_at",
-        "_under_way",
-        "settled_offset",
-    )
+    __slots__ = ("_beside", "_disk", "_new", "_path", "_settled_at", "_under_way", "settled_offset")
 
     def __init__(self, disk: Disk, path: str, settled_offset: int) -> None:
         self._disk = disk
         self._path = path
         self._beside: list[str] = []
+        self._new: list[str] = []
         self._under_way: list[File] = []
-        self._names_changed = False
-        self._parent_changed = False
         # Up to where indexes, snapshot and epochs have been written.
         self.settled_offset = settled_offset
         self._settled_at: tuple[Segment | None, int] = (None, 0)
 
     def created(self, paths: list[str]) -> None:
-        """A log is new: so are its files and its directory."""
-        self._beside += paths
-        self._names_changed = self._parent_changed = True
+        """A log is new, and so are its files and its directory. They matter once there are records."""
+        self._new = paths
 
-    def rolled(self, segment: Segment, snapshot: str | None) -> None:
-        """A segment went out of use; its indexes are final, and there is a new file beside it."""
-        self._written(segment, snapshot)
-        self._names_changed = True
+    def written(self, paths: Iterable[str | None]) -> None:
+        """Files beside the batches are new or have grown."""
+        self._beside += [path for path in paths if path is not None]
 
-    def settled(self, segment: Segment, snapshot: str | None, offset: int) -> None:
+    def settled(self, segment: Segment, offset: int) -> None:
         """The files beside the batches were brought up to `offset`."""
-        self._written(segment, snapshot)
-        if snapshot is not None:
-            self._names_changed = True
         self.settled_offset = offset
         self._settled_at = (segment, segment.file.size)
 
@@ -97,33 +84,29 @@ class Synchronizer:
         self.settled_offset = -1
         self._settled_at = (None, 0)
 
-    def _written(self, segment: Segment, snapshot: str | None) -> None:
-        self._beside += segment.paths()[1:]
-        if snapshot is not None:
-            self._beside.append(snapshot)
-
     def pending(
         self, segments: list[Segment], active: Segment, recovery_point: int, end_offset: int
     ) -> list[File]:
         """Return what has to be synced for the log to be durable up to `end_offset`."""
-        if not self._beside and not self._names_changed and recovery_point >= active.base_offset:
+        if not self._beside and not self._new and recovery_point >= active.base_offset:
             return [active.file] if recovery_point < end_offset else []
         files: list[File] = []
         for at, segment in enumerate(segments):
             following = segments[at + 1].base_offset if at + 1 < len(segments) else end_offset
             if following > recovery_point and segment.base_offset < end_offset:
                 files.append(segment.file)
-        for path in dict.fromkeys(self._beside):
+        if self._new and not files and not self._beside:
+            return files
+        for path in dict.fromkeys(self._new + self._beside):
             if self._disk.exists(path):
                 file = self._disk.open(path, size=0)
                 files.append(file)
                 self._under_way.append(file)
-        if self._names_changed:
-            files.append(DirectoryNames(self._disk, self._path))
-        if self._parent_changed:
+        files.append(DirectoryNames(self._disk, self._path))
+        if self._new:
             files.append(DirectoryNames(self._disk, self._path.rpartition("/")[0]))
         self._beside = []
-        self._names_changed = self._parent_changed = False
+        self._new = []
         return files
 
     def finished(self, end_offset: int, active_base_offset: int) -> int:
@@ -139,4 +122,5 @@ class Synchronizer:
     def move(self, path: str) -> None:
         """Follow a renamed directory."""
         self._beside = [path + old[len(self._path) :] for old in self._beside]
+        self._new = [path + old[len(self._path) :] for old in self._new]
         self._path = path

@@ -8,6 +8,7 @@ Laws
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ottla.metadata.settings.broker import BROKER, DYNAMIC_ONLY, OPEN_PREFIXES, broker_setting
@@ -158,27 +159,31 @@ class Settings(Mapping[str, Any]):
         entries = self["advertised.listeners"]
         if entries is None:
             return None
-        endpoints = parse_endpoints("advertised.listeners", entries, self.protocols, distinct_ports=False)
-        for endpoint in endpoints:
-            if endpoint.host in {"", _ANY_HOST}:
+        return parse_endpoints("advertised.listeners", entries, self.protocols, distinct_ports=False)
+
+    def _advertised_brokers(self) -> tuple[Endpoint, ...]:
+        """What clients are told. An empty host is for the node to fill in with the machine's name."""
+        advertised = self._advertised()
+        chosen = self.listeners if advertised is None else advertised
+        found = tuple(each for each in chosen if each.name not in self.controller_names)
+        for endpoint in found:
+            if endpoint.host == _ANY_HOST:
                 raise InvalidValue(
                     "advertised.listeners",
                     endpoint,
                     "clients cannot connect to the address of every interface",
                     "an address that clients can reach",
+                    hint=f"advertised.listeners={endpoint.name}://localhost:{endpoint.port}",
                 )
-        return endpoints
-
-    def _advertised_brokers(self) -> tuple[Endpoint, ...]:
-        advertised = self._advertised()
-        chosen = self.listeners if advertised is None else advertised
-        return tuple(each for each in chosen if each.name not in self.controller_names)
+        return found
 
     def _advertised_controllers(self) -> tuple[Endpoint, ...]:
         advertised = {each.name: each for each in self._advertised() or ()}
         listening = {each.name: each for each in self.listeners}
         found = [advertised.get(name) or listening.get(name) for name in self.controller_names]
-        return tuple(each for each in found if each is not None)
+        return tuple(
+            replace(each, host="") if each.host == _ANY_HOST else each for each in found if each is not None
+        )
 
     def _inter_broker_name(self) -> str:
         name: str | None = self["inter.broker.listener.name"]

@@ -226,7 +226,9 @@ class Quorum(Generic[M]):
             for offset, record in enumerate(cast(Sequence[Message], records), self.end_offset):
                 trial.apply(offset, record)
         except MetadataError as error:
-            raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, f"The decision contradicts the metadata: {error}") from error
+            raise BrokerError(
+                ErrorCode.UNKNOWN_SERVER_ERROR, f"The decision contradicts the metadata: {error}"
+            ) from error
 
     @property
     def _appended_image(self) -> Image:

@@ -16,6 +16,7 @@ from typing import Any
 from ottla.wire import tags, varint
 from ottla.wire.errors import ProtocolError
 from ottla.wire.field import Field
+from ottla.wire.layout import has_records, minimum_size
 from ottla.wire.message import Message, Struct, fields_of
 from ottla.wire.primitive import Primitive
 from ottla.wire.source import Source
@@ -26,28 +27,6 @@ _UNPACKERS: dict[str, Any] = {}
 def decoder_source(cls: type[Message], version: int) -> Source:
     """The source of `decode(buf, pos, end) -> (message, pos)` for one version."""
     return _DecoderWriter(cls, version).write()
-
-
-def minimum_size(cls: type[Struct], version: int, flexible: bool) -> int:
-    """The fewest bytes one such struct takes; at least 1, so that a count is always bounded by the bytes left."""
-    return max(_size(cls, version, flexible), 1)
-
-
-def _size(cls: type[Struct], version: int, flexible: bool) -> int:
-    size = 1 if flexible else 0
-    for field in fields_of(cls):
-        if version not in field.versions or field.tag is not None:
-            continue
-        if field.fixed:
-            size += field.kind.size
-        elif field.array or not field.is_struct:
-            compact = flexible and field.flexible
-            size += 1 if compact else 2 if not field.array and field.kind.name == "string" else 4
-        elif version in field.nullable:
-            size += 1
-        else:
-            size += _size(field.kind, version, flexible)
-    return size
 
 
 class _DecoderWriter:
@@ -80,7 +59,7 @@ class _DecoderWriter:
             with source.block():
                 if self.flexible:
                     source.line(f"budget = {tags.BUDGET}")
-                if _has_records(self.cls):
+                if has_records(self.cls):
                     source.line("view = memoryview(buf)")
                 root = self.new(self.cls)
                 self.struct(self.cls, root, self.cls.__name__)
@@ -97,8 +76,6 @@ class _DecoderWriter:
                 )
             source.line(f"return {root}, pos")
         return source
-
-    # Positions
 
     def at(self, change: int = 0) -> str:
         """The current position as an expression, `change` bytes further on."""
@@ -169,8 +146,6 @@ class _DecoderWriter:
                 with source.block():
                     source.line(f"{name}, pos = read_varint(buf, {self.at(-1)})")
                     source.line(f"pos -= {self.offset}")
-
-    # Structs
 
     def new(self, cls: type[Struct]) -> str:
         """Make an empty instance; its slots are all stored by `struct`."""
@@ -253,8 +228,6 @@ class _DecoderWriter:
         source.line(f"{var}.unknown_tags = {kept}")
         if start:
             source.line(f"pos -= {start}")
-
-    # Fields
 
     def field(self, field: Field, var: str, path: str) -> None:
         path = f"{path}.{field.name}"
@@ -417,10 +390,3 @@ class _DecoderWriter:
 
 def _signed(number: int) -> str:
     return f" + {number}" if number > 0 else f" - {-number}" if number else ""
-
-
-def _has_records(cls: type[Struct]) -> bool:
-    return any(
-        _has_records(field.kind) if field.is_struct else field.kind.name == "records"
-        for field in fields_of(cls)
-    )

@@ -100,8 +100,6 @@ class _EncoderWriter:
             self.flush()
             source.line(f"{self.out} += {long}({size})")
 
-    # Structs
-
     def struct(self, cls: type[Struct], var: str, path: str) -> None:
         fields = fields_of(cls)
         lacking = [
@@ -145,8 +143,6 @@ class _EncoderWriter:
         with source.block():
             self.run = [*run, ("B", "0")]
             self.flush()
-
-    # Fields
 
     def field(self, field: Field, var: str, path: str) -> None:
         value = f"{var}.{field.name}"

@@ -64,7 +64,13 @@ class Stage:
         return decision.reply
 
     def register(
-        self, broker: int, *, incarnation: int = 1, previous_epoch: int = -1, directories: int = 1, rack: str | None = None
+        self,
+        broker: int,
+        *,
+        incarnation: int = 1,
+        previous_epoch: int = -1,
+        directories: int = 1,
+        rack: str | None = None,
     ) -> int:
         request = BrokerRegistrationRequest(
             broker_id=broker,
@@ -72,7 +78,9 @@ class Stage:
             incarnation_id=bytes([broker, incarnation] * 8),
             listeners=[BrokerRegistrationRequest.Listener(name="PLAINTEXT", host=f"host{broker}", port=9092)],
             features=[
-                BrokerRegistrationRequest.Feature(name=name, min_supported_version=low, max_supported_version=high)
+                BrokerRegistrationRequest.Feature(
+                    name=name, min_supported_version=low, max_supported_version=high
+                )
                 for name, (low, high) in SUPPORTED.items()
             ],
             rack=rack,
@@ -82,7 +90,12 @@ class Stage:
         return self.do(lambda controller, now: controller.register_broker(request, now)).broker_epoch
 
     def heartbeat(
-        self, broker: int, *, want_fence: bool = False, want_shut_down: bool = False, offline: list[bytes] | None = None
+        self,
+        broker: int,
+        *,
+        want_fence: bool = False,
+        want_shut_down: bool = False,
+        offline: list[bytes] | None = None,
     ) -> BrokerHeartbeatResponse:
         request = BrokerHeartbeatRequest(
             broker_id=broker,

@@ -10,7 +10,11 @@ from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from ottla.wire.messages.broker_registration import BrokerRegistrationRequest
 from ottla.wire.messages.controller_registration import ControllerRegistrationRequest
 from ottla.wire.messages.unregister_broker import UnregisterBrokerRequest
-from ottla.wire.records.metadata import BrokerRegistrationChangeRecord, PartitionChangeRecord, RegisterBrokerRecord
+from ottla.wire.records.metadata import (
+    BrokerRegistrationChangeRecord,
+    PartitionChangeRecord,
+    RegisterBrokerRecord,
+)
 from tests.unit.controller.stage import CLUSTER, FEATURES, Stage, directory, wish
 
 NO_ELR = {**FEATURES, "eligible.leader.replicas.version": 0}
@@ -91,14 +95,24 @@ def registration(**changes: object) -> BrokerRegistrationRequest:
     [
         (registration(cluster_id="other"), ErrorCode.INCONSISTENT_CLUSTER_ID, "Expected cluster ID cluster"),
         (registration(log_dirs=[]), ErrorCode.INVALID_REGISTRATION, "No directories specified in request"),
-        (registration(log_dirs=[bytes(16)]), ErrorCode.INVALID_REGISTRATION, "Reserved directory ID in request"),
+        (
+            registration(log_dirs=[bytes(16)]),
+            ErrorCode.INVALID_REGISTRATION,
+            "Reserved directory ID in request",
+        ),
         (registration(log_dirs=[directory(3)] * 2), ErrorCode.INVALID_REGISTRATION, "Duplicate directory ID"),
-        (registration(log_dirs=[directory(1)]), ErrorCode.INVALID_REGISTRATION, "Broker 1 is already registered with"),
+        (
+            registration(log_dirs=[directory(1)]),
+            ErrorCode.INVALID_REGISTRATION,
+            "Broker 1 is already registered with",
+        ),
         (registration(is_migrating_zk_broker=True), ErrorCode.BROKER_ID_NOT_REGISTERED, "ZK brokers"),
         (registration(features=[]), ErrorCode.UNSUPPORTED_VERSION, "does not support finalized version"),
     ],
 )
-def test_registrations_that_cannot_be(request_: BrokerRegistrationRequest, code: ErrorCode, words: str) -> None:
+def test_registrations_that_cannot_be(
+    request_: BrokerRegistrationRequest, code: ErrorCode, words: str
+) -> None:
     stage = Stage(1)
     with pytest.raises(BrokerError, match=words) as refused:
         stage.do(lambda controller, now: controller.register_broker(request_, now))
@@ -190,7 +204,9 @@ def assign(stage: Stage, broker: int, target: bytes, *topics: str, index: int = 
     request = AssignReplicasToDirsRequest(
         broker_id=broker,
         broker_epoch=stage.image.brokers[broker].epoch,
-        directories=[kind(id=target, topics=[kind.TopicData(topic_id=id, partitions=partitions) for id in ids])],
+        directories=[
+            kind(id=target, topics=[kind.TopicData(topic_id=id, partitions=partitions) for id in ids])
+        ],
     )
     response = stage.do(lambda controller, now: controller.assign_replicas_to_dirs(request, now))
     return [each.partitions[0].error_code for each in response.directories[0].topics]
@@ -213,7 +229,10 @@ def test_brokers_say_which_directory_holds_a_replica() -> None:
 
 def test_whoever_comes_with_an_old_epoch_is_refused() -> None:
     stage = Stage(1)
-    for request in (AllocateProducerIdsRequest(broker_id=1, broker_epoch=0), AllocateProducerIdsRequest(broker_id=5)):
+    for request in (
+        AllocateProducerIdsRequest(broker_id=1, broker_epoch=0),
+        AllocateProducerIdsRequest(broker_id=5),
+    ):
         with pytest.raises(BrokerError) as refused:
             stage.do(lambda controller, now, request=request: controller.allocate_producer_ids(request, now))
         assert refused.value.code == ErrorCode.STALE_BROKER_EPOCH
@@ -222,7 +241,9 @@ def test_whoever_comes_with_an_old_epoch_is_refused() -> None:
 def test_producer_ids_come_in_blocks_that_never_overlap() -> None:
     stage = Stage(1)
     request = AllocateProducerIdsRequest(broker_id=1, broker_epoch=stage.image.brokers[1].epoch)
-    blocks = [stage.do(lambda controller, now: controller.allocate_producer_ids(request, now)) for _ in range(2)]
+    blocks = [
+        stage.do(lambda controller, now: controller.allocate_producer_ids(request, now)) for _ in range(2)
+    ]
     assert [(each.producer_id_start, each.producer_id_len) for each in blocks] == [(0, 1000), (1000, 1000)]
     assert stage.image.next_producer_id == 2000
 
@@ -234,7 +255,9 @@ def test_a_broker_is_unregistered() -> None:
     assert set(stage.image.brokers) == {1}
     assert stage.state("one").leader == 1
     with pytest.raises(BrokerError) as refused:
-        stage.do(lambda controller, now: controller.unregister_broker(UnregisterBrokerRequest(broker_id=2), now))
+        stage.do(
+            lambda controller, now: controller.unregister_broker(UnregisterBrokerRequest(broker_id=2), now)
+        )
     assert refused.value.code == ErrorCode.BROKER_ID_NOT_REGISTERED
 
 
@@ -246,7 +269,13 @@ def test_controllers_register_too() -> None:
 
 
 def report(
-    stage: Stage, broker: int, isr: list[int], *, leader_epoch: int = 0, partition_epoch: int = 0, recovery: int = 0
+    stage: Stage,
+    broker: int,
+    isr: list[int],
+    *,
+    leader_epoch: int = 0,
+    partition_epoch: int = 0,
+    recovery: int = 0,
 ) -> int:
     kind = AlterPartitionRequest.TopicData
     part = kind.PartitionData(
@@ -289,7 +318,10 @@ def test_a_recovering_leader_recovers() -> None:
     test_stage.heartbeat(2)
     state = test_stage.state("one")
     assert state.leader_recovery_state == 1
-    assert report(test_stage, 2, [2], leader_epoch=state.leader_epoch, partition_epoch=state.partition_epoch) == 0
+    assert (
+        report(test_stage, 2, [2], leader_epoch=state.leader_epoch, partition_epoch=state.partition_epoch)
+        == 0
+    )
     assert test_stage.state("one").leader_recovery_state == 0
 
 
@@ -297,9 +329,15 @@ def test_unfencing_writes_the_registration_before_the_leaders() -> None:
     stage = Stage(1, 2)
     stage.create(wish("one", assignments={0: [2]}))
     stage.heartbeat(2, want_fence=True)
-    assert [type(record) for record in stage.records] == [PartitionChangeRecord, BrokerRegistrationChangeRecord]
+    assert [type(record) for record in stage.records] == [
+        PartitionChangeRecord,
+        BrokerRegistrationChangeRecord,
+    ]
     stage.heartbeat(2)
-    assert [type(record) for record in stage.records] == [BrokerRegistrationChangeRecord, PartitionChangeRecord]
+    assert [type(record) for record in stage.records] == [
+        BrokerRegistrationChangeRecord,
+        PartitionChangeRecord,
+    ]
     stage.now += 10_000
     stage.register(2, incarnation=2)
     assert type(stage.records[-1]) is RegisterBrokerRecord

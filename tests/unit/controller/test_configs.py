@@ -39,9 +39,7 @@ def alter(stage: Stage, *resources: Incremental, validate_only: bool = False) ->
 
 
 def replace(stage: Stage, kind: int, name: str, **configs: str | None) -> Answer:
-    given = [
-        Whole.AlterableConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()
-    ]
+    given = [Whole.AlterableConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()]
     request = AlterConfigsRequest(resources=[Whole(resource_type=kind, resource_name=name, configs=given)])
     (answer,) = stage.do(lambda controller, now: controller.alter_configs(request, now)).responses
     return answer.error_code, answer.error_message
@@ -56,7 +54,9 @@ OK = (ErrorCode.NONE, None)
 
 
 def test_values_are_set_and_deleted(stage: Stage) -> None:
-    assert alter(stage, resource(2, "one", ("segment.ms", SET, "5000"), ("retention.ms", DELETE, None))) == [OK]
+    assert alter(stage, resource(2, "one", ("segment.ms", SET, "5000"), ("retention.ms", DELETE, None))) == [
+        OK
+    ]
     assert topic(stage) == {"segment.ms": "5000"}
 
 
@@ -82,7 +82,10 @@ def test_lists_are_appended_to_and_subtracted_from(stage: Stage) -> None:
 @pytest.mark.parametrize("operation", [APPEND, SUBTRACT])
 def test_only_lists_are_appended_to(stage: Stage, operation: Operation) -> None:
     assert alter(stage, resource(2, "one", ("retention.ms", operation, "1"))) == [
-        (ErrorCode.INVALID_CONFIG, f"Can't {operation.name} to key retention.ms because its type is not LIST.")
+        (
+            ErrorCode.INVALID_CONFIG,
+            f"Can't {operation.name} to key retention.ms because its type is not LIST.",
+        )
     ]
 
 
@@ -111,27 +114,95 @@ def test_validate_only_records_nothing(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("asked", "code", "words"),
     [
-        (resource(2, "absent", ("segment.ms", SET, "1")), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic 'absent' does not exist."),
-        (resource(2, "", ("segment.ms", SET, "1")), ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed."),
-        (resource(2, "a/b", ("segment.ms", SET, "1")), ErrorCode.INVALID_TOPIC_EXCEPTION, "Topic name is invalid"),
-        (resource(2, "one", ("segment.ms", SET, None)), ErrorCode.INVALID_REQUEST, "Null value not supported for : segment.ms"),
-        (resource(2, "one", ("segment.ms", SET, "1"), ("segment.ms", SET, "2")), ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys"),
-        (resource(2, "one", ("segment.ms", SET, "x" * 40_000)), ErrorCode.INVALID_CONFIG, "exceeds the maximum value size"),
+        (
+            resource(2, "absent", ("segment.ms", SET, "1")),
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            "The topic 'absent' does not exist.",
+        ),
+        (
+            resource(2, "", ("segment.ms", SET, "1")),
+            ErrorCode.INVALID_REQUEST,
+            "Default topic resources are not allowed.",
+        ),
+        (
+            resource(2, "a/b", ("segment.ms", SET, "1")),
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            "Topic name is invalid",
+        ),
+        (
+            resource(2, "one", ("segment.ms", SET, None)),
+            ErrorCode.INVALID_REQUEST,
+            "Null value not supported for : segment.ms",
+        ),
+        (
+            resource(2, "one", ("segment.ms", SET, "1"), ("segment.ms", SET, "2")),
+            ErrorCode.INVALID_REQUEST,
+            "Error due to duplicate config keys",
+        ),
+        (
+            resource(2, "one", ("segment.ms", SET, "x" * 40_000)),
+            ErrorCode.INVALID_CONFIG,
+            "exceeds the maximum value size",
+        ),
         (resource(8, "1", ("root", SET, "INFO")), ErrorCode.INVALID_REQUEST, "Unknown resource type 8"),
         (resource(99, "1", ("root", SET, "INFO")), ErrorCode.INVALID_REQUEST, "Unknown resource type 99"),
-        (resource(4, "x", ("log.cleaner.threads", SET, "1")), ErrorCode.INVALID_REQUEST, "Node id must be an integer, but it is: x"),
-        (resource(4, "7", ("log.cleaner.threads", SET, "1")), ErrorCode.INVALID_REQUEST, "Unexpected broker id, expected 1, but received 7"),
-        (resource(4, "", ("no.such", SET, "1")), ErrorCode.INVALID_CONFIG, "Unknown broker config name: no.such"),
-        (resource(4, "", ("log.cleaner.threads", SET, "x")), ErrorCode.INVALID_REQUEST, "Invalid value x for configuration log.cleaner.threads"),
-        (resource(4, "", ("node.id", SET, "2")), ErrorCode.INVALID_REQUEST, "Cannot update these configs dynamically"),
-        (resource(4, "1", ("min.insync.replicas", SET, "1")), ErrorCode.INVALID_CONFIG, "Broker-level min.insync.replicas cannot be altered while ELR is enabled."),
-        (resource(4, "", ("min.insync.replicas", DELETE, None)), ErrorCode.INVALID_CONFIG, "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."),
-        (resource(16, "", ("interval.ms", SET, "1000")), ErrorCode.INVALID_REQUEST, "Subscription name can't be empty"),
-        (resource(16, "s", ("interval.ms", SET, "1")), ErrorCode.INVALID_CONFIG, "interval must be between 100 and 3600000"),
-        (resource(32, "", ("consumer.session.timeout.ms", SET, "50000")), ErrorCode.INVALID_REQUEST, "Default group resources are not allowed."),
-        (resource(32, "g", ("no.such", SET, "1")), ErrorCode.INVALID_CONFIG, "Unknown group config name: no.such"),
+        (
+            resource(4, "x", ("log.cleaner.threads", SET, "1")),
+            ErrorCode.INVALID_REQUEST,
+            "Node id must be an integer, but it is: x",
+        ),
+        (
+            resource(4, "7", ("log.cleaner.threads", SET, "1")),
+            ErrorCode.INVALID_REQUEST,
+            "Unexpected broker id, expected 1, but received 7",
+        ),
+        (
+            resource(4, "", ("no.such", SET, "1")),
+            ErrorCode.INVALID_CONFIG,
+            "Unknown broker config name: no.such",
+        ),
+        (
+            resource(4, "", ("log.cleaner.threads", SET, "x")),
+            ErrorCode.INVALID_REQUEST,
+            "Invalid value x for configuration log.cleaner.threads",
+        ),
+        (
+            resource(4, "", ("node.id", SET, "2")),
+            ErrorCode.INVALID_REQUEST,
+            "Cannot update these configs dynamically",
+        ),
+        (
+            resource(4, "1", ("min.insync.replicas", SET, "1")),
+            ErrorCode.INVALID_CONFIG,
+            "Broker-level min.insync.replicas cannot be altered while ELR is enabled.",
+        ),
+        (
+            resource(4, "", ("min.insync.replicas", DELETE, None)),
+            ErrorCode.INVALID_CONFIG,
+            "Cluster-level min.insync.replicas cannot be removed while ELR is enabled.",
+        ),
+        (
+            resource(16, "", ("interval.ms", SET, "1000")),
+            ErrorCode.INVALID_REQUEST,
+            "Subscription name can't be empty",
+        ),
+        (
+            resource(16, "s", ("interval.ms", SET, "1")),
+            ErrorCode.INVALID_CONFIG,
+            "interval must be between 100 and 3600000",
+        ),
+        (
+            resource(32, "", ("consumer.session.timeout.ms", SET, "50000")),
+            ErrorCode.INVALID_REQUEST,
+            "Default group resources are not allowed.",
+        ),
+        (
+            resource(32, "g", ("no.such", SET, "1")),
+            ErrorCode.INVALID_CONFIG,
+            "Unknown group config name: no.such",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_refused(stage: Stage, asked: Incremental, code: ErrorCode, words: str) -> None:
     ((found, message),) = alter(stage, asked)
     assert found == code
@@ -152,9 +223,10 @@ def test_groups_and_subscriptions_have_configs(stage: Stage) -> None:
 
 def test_a_resource_named_twice_is_refused_twice(stage: Stage) -> None:
     twice = resource(2, "one", ("segment.ms", SET, "5000"))
-    assert alter(stage, twice, twice) == [
-        (ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-    ] * 2
+    assert (
+        alter(stage, twice, twice)
+        == [(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")] * 2
+    )
 
 
 def test_changing_min_isr_forgets_eligible_leaders(stage: Stage) -> None:

@@ -48,7 +48,9 @@ def test_levels_go_up() -> None:
 def test_older_requests_hear_of_every_feature() -> None:
     stage = Stage(1, features=OLD)
     response = update(stage, ("metadata.version", 30, UPGRADE), version=1)
-    assert [(each.feature, each.error_code) for each in response.results] == [("metadata.version", ErrorCode.NONE)]
+    assert [(each.feature, each.error_code) for each in response.results] == [
+        ("metadata.version", ErrorCode.NONE)
+    ]
 
 
 def test_validate_only_changes_nothing() -> None:
@@ -59,7 +61,9 @@ def test_validate_only_changes_nothing() -> None:
 
 def test_levels_go_down_where_nothing_is_lost() -> None:
     stage = Stage(1, features=OLD)
-    assert update(stage, ("metadata.version", 28, SAFE), ("group.version", 0, SAFE)).error_code == ErrorCode.NONE
+    assert (
+        update(stage, ("metadata.version", 28, SAFE), ("group.version", 0, SAFE)).error_code == ErrorCode.NONE
+    )
     assert stage.image.features.all() == {"metadata.version": 28, "transaction.version": 2}
 
 
@@ -83,7 +87,9 @@ def test_levels_that_cannot_be(change: tuple[str, int, int], words: str) -> None
     response = update(stage, change, ("share.version", 0, SAFE))
     assert response.error_code == ErrorCode.INVALID_UPDATE_VERSION
     assert response.error_message is not None
-    assert response.error_message.startswith("The update failed for all features since the following feature had")
+    assert response.error_message.startswith(
+        "The update failed for all features since the following feature had"
+    )
     assert words in response.error_message
     assert stage.records == []
 
@@ -93,7 +99,12 @@ def test_a_feature_needs_what_it_depends_on() -> None:
     response = update(stage, ("eligible.leader.replicas.version", 1, UPGRADE))
     assert response.error_message is not None
     assert "depends on metadata.version level 23" in response.error_message
-    assert update(stage, ("metadata.version", 23, UPGRADE), ("eligible.leader.replicas.version", 1, UPGRADE)).error_code == 0
+    assert (
+        update(
+            stage, ("metadata.version", 23, UPGRADE), ("eligible.leader.replicas.version", 1, UPGRADE)
+        ).error_code
+        == 0
+    )
 
 
 def test_turning_eligible_leaders_on_fixes_min_isr_for_the_cluster() -> None:

@@ -16,7 +16,9 @@ from tests.unit.controller.stage import Stage, wish
 def elect(stage: Stage, kind: int, asked: dict[str, list[int]] | None) -> dict[str, list[tuple[int, int]]]:
     given = None
     if asked is not None:
-        given = [ElectLeadersRequest.TopicPartitions(topic=name, partitions=each) for name, each in asked.items()]
+        given = [
+            ElectLeadersRequest.TopicPartitions(topic=name, partitions=each) for name, each in asked.items()
+        ]
     request = ElectLeadersRequest(election_type=kind, topic_partitions=given)
     response = stage.do(lambda controller, now: controller.elect_leaders(request, now))
     return {
@@ -84,7 +86,9 @@ def test_a_topic_may_allow_unclean_elections() -> None:
 def in_sync(stage: Stage, leader: int, isr: list[int]) -> None:
     state = stage.state("one")
     kind = AlterPartitionRequest.TopicData
-    part = kind.PartitionData(leader_epoch=state.leader_epoch, partition_epoch=state.partition_epoch, new_isr=isr)
+    part = kind.PartitionData(
+        leader_epoch=state.leader_epoch, partition_epoch=state.partition_epoch, new_isr=isr
+    )
     request = AlterPartitionRequest(
         broker_id=leader,
         broker_epoch=stage.image.brokers[leader].epoch,
@@ -107,9 +111,13 @@ def reassign(
     return result.error_code, result.error_message
 
 
-def moving(stage: Stage, topics: dict[str, list[int]] | None = None) -> list[tuple[str, int, list[int], list[int]]]:
+def moving(
+    stage: Stage, topics: dict[str, list[int]] | None = None
+) -> list[tuple[str, int, list[int], list[int]]]:
     kind = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics
-    given = None if topics is None else [kind(name=name, partition_indexes=each) for name, each in topics.items()]
+    given = (
+        None if topics is None else [kind(name=name, partition_indexes=each) for name, each in topics.items()]
+    )
     request = ListPartitionReassignmentsRequest(topics=given)
     response = stage.do(lambda controller, now: controller.list_partition_reassignments(request, now))
     return [
@@ -129,7 +137,9 @@ def test_replicas_move_from_one_broker_to_another() -> None:
     assert moving(stage, {"one": [0, 5], "absent": [0]}) == [("one", 0, [2], [1])]
     state = stage.state("one")
     kind = AlterPartitionRequest.TopicData
-    part = kind.PartitionData(leader_epoch=state.leader_epoch, partition_epoch=state.partition_epoch, new_isr=[1, 2])
+    part = kind.PartitionData(
+        leader_epoch=state.leader_epoch, partition_epoch=state.partition_epoch, new_isr=[1, 2]
+    )
     request = AlterPartitionRequest(
         broker_id=1,
         broker_epoch=stage.image.brokers[1].epoch,

@@ -22,7 +22,12 @@ def test_a_topic_is_made_whole(stage: Stage) -> None:
     (result,) = response.topics
     assert (result.error_code, result.error_message) == (ErrorCode.NONE, None)
     assert (result.num_partitions, result.replication_factor) == (2, 1)
-    assert [type(record) for record in stage.records] == [TopicRecord, ConfigRecord, PartitionRecord, PartitionRecord]
+    assert [type(record) for record in stage.records] == [
+        TopicRecord,
+        ConfigRecord,
+        PartitionRecord,
+        PartitionRecord,
+    ]
     topic = stage.image.topics.by_name["one"]
     assert topic.id == result.topic_id
     state = topic.partitions[1]
@@ -119,19 +124,59 @@ def test_the_metadata_log_is_nobodys_topic(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("topic", "code", "words"),
     [
-        (wish("t", 0), ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value."),
-        (wish("t", -2), ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value."),
-        (wish("t", 1, 0), ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0, or -1"),
-        (wish("t", 1, 3), ErrorCode.INVALID_REPLICATION_FACTOR, "Unable to replicate the partition 3 time(s): The target"),
+        (
+            wish("t", 0),
+            ErrorCode.INVALID_PARTITIONS,
+            "Number of partitions was set to an invalid non-positive value.",
+        ),
+        (
+            wish("t", -2),
+            ErrorCode.INVALID_PARTITIONS,
+            "Number of partitions was set to an invalid non-positive value.",
+        ),
+        (
+            wish("t", 1, 0),
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1",
+        ),
+        (
+            wish("t", 1, 3),
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Unable to replicate the partition 3 time(s): The target",
+        ),
         (wish("t", configs={"no.such": "1"}), ErrorCode.INVALID_CONFIG, "Unknown topic config name: no.such"),
-        (wish("t", configs={"retention.ms": "x"}), ErrorCode.INVALID_CONFIG, "Invalid value x for configuration retention.ms"),
-        (wish("t", configs={"retention.ms": None}), ErrorCode.INVALID_CONFIG, "Null value not supported for topic configs"),
-        (wish("t", assignments={0: []}), ErrorCode.INVALID_REPLICA_ASSIGNMENT, "includes an empty replica list."),
-        (wish("t", assignments={0: [1, 1]}), ErrorCode.INVALID_REPLICA_ASSIGNMENT, "includes the broker 1 more than once."),
-        (wish("t", assignments={0: [9]}), ErrorCode.INVALID_REPLICA_ASSIGNMENT, "broker 9, but no such broker is registered"),
-        (wish("t", assignments={1: [1]}), ErrorCode.INVALID_REPLICA_ASSIGNMENT, "a consecutive 0-based integer sequence"),
+        (
+            wish("t", configs={"retention.ms": "x"}),
+            ErrorCode.INVALID_CONFIG,
+            "Invalid value x for configuration retention.ms",
+        ),
+        (
+            wish("t", configs={"retention.ms": None}),
+            ErrorCode.INVALID_CONFIG,
+            "Null value not supported for topic configs",
+        ),
+        (
+            wish("t", assignments={0: []}),
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "includes an empty replica list.",
+        ),
+        (
+            wish("t", assignments={0: [1, 1]}),
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "includes the broker 1 more than once.",
+        ),
+        (
+            wish("t", assignments={0: [9]}),
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "broker 9, but no such broker is registered",
+        ),
+        (
+            wish("t", assignments={1: [1]}),
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "a consecutive 0-based integer sequence",
+        ),
     ],
-)  # fmt: skip
+)
 def test_impossible_topics_are_refused(stage: Stage, topic: Wish, code: ErrorCode, words: str) -> None:
     (result,) = stage.create(topic).topics
     assert result.error_code == code
@@ -145,12 +190,16 @@ def test_an_assignment_and_a_count_exclude_each_other(stage: Stage) -> None:
     topic.num_partitions = 1
     (result,) = stage.create(topic).topics
     assert result.error_code == ErrorCode.INVALID_REQUEST
-    assert result.error_message == "A manual partition assignment was specified, but numPartitions was not set to -1."
+    assert (
+        result.error_message
+        == "A manual partition assignment was specified, but numPartitions was not set to -1."
+    )
     topic = wish("t", assignments={0: [1]})
     topic.replication_factor = 1
     (result,) = stage.create(topic).topics
     assert (
-        result.error_message == "A manual partition assignment was specified, but replication factor was not set to -1."
+        result.error_message
+        == "A manual partition assignment was specified, but replication factor was not set to -1."
     )
 
 
@@ -227,7 +276,9 @@ def test_what_is_named_twice_is_not_deleted(stage: Stage) -> None:
         ([state()], "Neither topic name nor id were specified."),
     ):
         request = DeleteTopicsRequest(topics=topics)
-        response = stage.do(lambda controller, now, request=request: controller.delete_topics(request, 6, now))
+        response = stage.do(
+            lambda controller, now, request=request: controller.delete_topics(request, 6, now)
+        )
         assert [(each.error_code, each.error_message) for each in response.responses] == [
             (ErrorCode.INVALID_REQUEST, words)
         ]
@@ -247,7 +298,12 @@ def test_deletion_can_be_turned_off(version: int, code: ErrorCode) -> None:
 
 
 def grow(
-    stage: Stage, name: str, count: int, assignments: list[list[int]] | None = None, *, validate_only: bool = False
+    stage: Stage,
+    name: str,
+    count: int,
+    assignments: list[list[int]] | None = None,
+    *,
+    validate_only: bool = False,
 ) -> CreatePartitionsResponse.CreatePartitionsTopicResult:
     kind = CreatePartitionsRequest.CreatePartitionsTopic
     given = None
@@ -274,21 +330,35 @@ def test_a_topic_grows(stage: Stage) -> None:
         ("absent", 3, None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None),
         ("one", 2, None, ErrorCode.INVALID_PARTITIONS, "Topic already has 2 partition(s)."),
         (
-            "one", 1, None, ErrorCode.INVALID_PARTITIONS,
+            "one",
+            1,
+            None,
+            ErrorCode.INVALID_PARTITIONS,
             "The topic one currently has 2 partition(s); 1 would not be an increase.",
         ),
         (
-            "one", 4, [[1]], ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "one",
+            4,
+            [[1]],
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "Attempted to add 2 additional partition(s), but only 1 assignment(s) were specified.",
         ),
         (
-            "one", 3, [[9]], ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "one",
+            3,
+            [[9]],
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "The manual partition assignment includes broker 9, but no such broker is registered.",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_topic_does_not_grow_wrongly(
-    stage: Stage, name: str, count: int, assignments: list[list[int]] | None, code: ErrorCode, words: str | None
+    stage: Stage,
+    name: str,
+    count: int,
+    assignments: list[list[int]] | None,
+    code: ErrorCode,
+    words: str | None,
 ) -> None:
     stage.create(wish("one", 2))
     result = grow(stage, name, count, assignments)

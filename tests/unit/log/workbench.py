@@ -55,7 +55,9 @@ class Workbench:
 def batch(*values, timestamp=NOW, keys=None, **how):
     """Build a client's batch of these values."""
     records = [
-        Record(i, timestamp + i, keys[i] if keys else None, value if isinstance(value, bytes) else b"%d" % value)
+        Record(
+            i, timestamp + i, keys[i] if keys else None, value if isinstance(value, bytes) else b"%d" % value
+        )
         for i, value in enumerate(values)
     ]
     return build_batch(records, **how)

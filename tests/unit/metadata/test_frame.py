@@ -34,13 +34,17 @@ def test_what_is_not_a_record_is_refused_clearly(frame: bytes, words: str) -> No
         decode(frame)
 
 
-@pytest.mark.parametrize(("metadata_version", "version"), [(7, 0), (16, 0), (17, 1), (22, 1), (23, 2), (30, 2)])
+@pytest.mark.parametrize(
+    ("metadata_version", "version"), [(7, 0), (16, 0), (17, 1), (22, 1), (23, 2), (30, 2)]
+)
 def test_partitions_are_written_as_old_as_the_cluster_needs(metadata_version: int, version: int) -> None:
     assert version_of(kafka.PartitionRecord(), metadata_version) == version
     assert version_of(kafka.PartitionChangeRecord(), metadata_version) == version
 
 
-@pytest.mark.parametrize(("metadata_version", "version"), [(7, 1), (8, 2), (16, 2), (17, 3), (29, 3), (30, 4)])
+@pytest.mark.parametrize(
+    ("metadata_version", "version"), [(7, 1), (8, 2), (16, 2), (17, 3), (29, 3), (30, 4)]
+)
 def test_registrations_are_written_as_old_as_the_cluster_needs(metadata_version: int, version: int) -> None:
     assert version_of(kafka.RegisterBrokerRecord(), metadata_version) == version
 

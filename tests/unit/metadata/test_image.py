@@ -49,7 +49,13 @@ def broker(epoch: int = 7) -> kafka.RegisterBrokerRecord:
     endpoint = kafka.RegisterBrokerRecord.BrokerEndpoint(name="PLAINTEXT", host="h", port=9092)
     feature = kafka.RegisterBrokerRecord.BrokerFeature(name="metadata.version", min_supported_version=7)
     return kafka.RegisterBrokerRecord(
-        broker_id=1, broker_epoch=epoch, incarnation_id=A, end_points=[endpoint], features=[feature], log_dirs=[DIR], rack="r"
+        broker_id=1,
+        broker_epoch=epoch,
+        incarnation_id=A,
+        end_points=[endpoint],
+        features=[feature],
+        log_dirs=[DIR],
+        rack="r",
     )
 
 
@@ -72,8 +78,12 @@ EVERYTHING: list[Message] = [
         value=1024.0,
     ),
     kafka.ProducerIdsRecord(broker_id=1, broker_epoch=7, next_producer_id=1000),
-    kafka.AccessControlEntryRecord(id=A, resource_type=2, resource_name="one", principal="User:bob", host="*"),
-    kafka.UserScramCredentialRecord(name="bob", mechanism=1, salt=b"s", stored_key=b"k", server_key=b"v", iterations=4096),
+    kafka.AccessControlEntryRecord(
+        id=A, resource_type=2, resource_name="one", principal="User:bob", host="*"
+    ),
+    kafka.UserScramCredentialRecord(
+        name="bob", mechanism=1, salt=b"s", stored_key=b"k", server_key=b"v", iterations=4096
+    ),
     kafka.DelegationTokenRecord(owner="User:bob", token_id="t", renewers=["User:amy"]),
     kafka.NoOpRecord(),
     kafka.ZkMigrationStateRecord(zk_migration_state=3),
@@ -83,7 +93,7 @@ EVERYTHING: list[Message] = [
 def test_an_image_survives_its_own_records() -> None:
     image = fold(*EVERYTHING)
     assert fold(*records_of(image)) == image
-    assert [type(record) for record in records_of(image)][0] is kafka.FeatureLevelRecord
+    assert type(next(records_of(image))) is kafka.FeatureLevelRecord
 
 
 def test_every_kind_of_record_is_known() -> None:
@@ -98,7 +108,12 @@ def test_topics_are_found_by_name_and_by_id() -> None:
     assert list(image.topics.by_name["one"].partitions) == [0, 1, 2]
     state = image.partition("one", 0)
     assert state is not None
-    assert (state.leader, state.replicas, state.isr, state.directories) == (1, (1, 2), (1, 2), (DIR, UNASSIGNED))
+    assert (state.leader, state.replicas, state.isr, state.directories) == (
+        1,
+        (1, 2),
+        (1, 2),
+        (DIR, UNASSIGNED),
+    )
     assert image.partition("one", 3) is None
 
 
@@ -106,8 +121,16 @@ def test_a_partition_change_raises_epochs() -> None:
     image = fold(*EVERYTHING)
     state = image.partition("one", 1)
     assert state is not None
-    assert (state.leader, state.leader_epoch, state.partition_epoch, state.isr, state.elr) == (2, 1, 1, (2,), (1,))
-    after = fold(kafka.PartitionChangeRecord(topic_id=A, partition_id=1, isr=[2, 1]), image=image).partition("one", 1)
+    assert (state.leader, state.leader_epoch, state.partition_epoch, state.isr, state.elr) == (
+        2,
+        1,
+        1,
+        (2,),
+        (1,),
+    )
+    after = fold(kafka.PartitionChangeRecord(topic_id=A, partition_id=1, isr=[2, 1]), image=image).partition(
+        "one", 1
+    )
     assert after is not None
     assert (after.leader_epoch, after.partition_epoch) == (1, 2)
 
@@ -178,7 +201,8 @@ def test_a_delta_names_only_what_changed() -> None:
 def test_a_null_value_removes_a_config() -> None:
     image = fold(*EVERYTHING)
     after = fold(
-        kafka.ConfigRecord(resource_type=2, resource_name="one", name="cleanup.policy", value=None), image=image
+        kafka.ConfigRecord(resource_type=2, resource_name="one", name="cleanup.policy", value=None),
+        image=image,
     )
     assert after.configs.of(ConfigType.TOPIC, "one") == {}
     assert (ConfigType.TOPIC, "one") not in after.configs.by_resource
@@ -211,7 +235,9 @@ def test_brokers_are_fenced_unfenced_changed_and_unregistered() -> None:
     assert image.brokers[1].fenced
     image = fold(kafka.UnfenceBrokerRecord(id=1, epoch=7), image=image)
     assert not image.brokers[1].fenced
-    change = kafka.BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=7, log_dirs=[A, B], cordoned_log_dirs=[B])
+    change = kafka.BrokerRegistrationChangeRecord(
+        broker_id=1, broker_epoch=7, log_dirs=[A, B], cordoned_log_dirs=[B]
+    )
     image = fold(change, image=image)
     assert (image.brokers[1].directories, image.brokers[1].cordoned) == ((A, B), (B,))
     image = fold(kafka.UnregisterBrokerRecord(broker_id=1, broker_epoch=7), image=image)

@@ -98,6 +98,13 @@ def test_the_older_name_of_the_node_id() -> None:
     assert "same value" in str(refused(broker_id="2"))
 
 
+def test_an_empty_host_is_left_to_the_node() -> None:
+    settings = Settings.from_properties(BASE | {"listeners": "PLAINTEXT://:9092,CONTROLLER://0.0.0.0:9093"})
+    assert [each.host for each in settings.advertised] == [""]
+    assert [each.host for each in settings.advertised_controllers] == [""]
+    assert [each.host for each in settings.controller_listeners] == ["0.0.0.0"]
+
+
 def test_voters() -> None:
     properties = BASE | {"controller.quorum.voters": "1@localhost:9093"}
     del properties["controller.quorum.bootstrap.servers"]
@@ -142,6 +149,7 @@ def test_what_is_missing() -> None:
         ({"listeners": "PLAINTEXT://:9092"}, "not in listeners"),
         ({"listeners": "CONTROLLER://:9093"}, "at least one broker advertised listener"),
         ({"advertised_listeners": "PLAINTEXT://0.0.0.0:9092"}, "every interface"),
+        ({"listeners": "PLAINTEXT://0.0.0.0:9092,CONTROLLER://:9093"}, "every interface"),
         ({"advertised_listeners": "SSL://a:9092"}, "not advertised"),
         ({"inter_broker_listener_name": "OTHER"}, "not advertised"),
         ({"listener_security_protocol_map": "PLAINTEXT:SECRET"}, "security protocol"),

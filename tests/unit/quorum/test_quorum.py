@@ -36,7 +36,9 @@ def controls(shop: Workshop) -> list[ControlType]:
     found = []
     for position, batch in scan(data):
         if batch.is_control:
-            found += [control.type for record in read_records(data, position) if (control := read_control(record))]
+            found += [
+                control.type for record in read_records(data, position) if (control := read_control(record))
+            ]
     return found
 
 
@@ -120,7 +122,9 @@ def test_listeners_hear_before_the_reply(shop: Workshop) -> None:
     replies = shop.create("one")
     assert replies == [0]
     shop.quorum.submit(
-        lambda controller, now: Decision(None, (ConfigRecord(resource_type=16, resource_name="s", name="n", value="v"),)),
+        lambda controller, now: Decision(
+            None, (ConfigRecord(resource_type=16, resource_name="s", name="n", value="v"),)
+        ),
         lambda reply: order.append("reply"),
     )
     assert order == ["image", "image", "reply"]
@@ -166,7 +170,8 @@ def test_a_decision_that_contradicts_the_log_is_not_written(shop: Workshop) -> N
 
 def test_a_decision_too_large_for_a_batch_is_a_transaction(shop: Workshop) -> None:
     records = tuple(
-        ConfigRecord(resource_type=16, resource_name=str(number), name="n", value="v") for number in range(10_001)
+        ConfigRecord(resource_type=16, resource_name=str(number), name="n", value="v")
+        for number in range(10_001)
     )
     replies: list[object] = []
     shop.quorum.submit(lambda controller, now: Decision("done", records), replies.append)
@@ -180,7 +185,8 @@ def test_a_decision_too_large_for_a_batch_is_a_transaction(shop: Workshop) -> No
 
 def test_large_values_are_split_by_size(shop: Workshop) -> None:
     records = tuple(
-        ConfigRecord(resource_type=16, resource_name=str(number), name="n", value="v" * 30_000) for number in range(300)
+        ConfigRecord(resource_type=16, resource_name=str(number), name="n", value="v" * 30_000)
+        for number in range(300)
     )
     shop.quorum.submit(lambda controller, now: Decision(None, records), lambda reply: None)
     assert max(batch.size for batch in batches(shop)) <= 8 * 1024 * 1024
@@ -190,7 +196,9 @@ def test_large_values_are_split_by_size(shop: Workshop) -> None:
 
 def test_a_transaction_that_a_crash_cut_is_undone(shop: Workshop) -> None:
     shop.join()
-    shop.quorum.submit(lambda controller, now: Decision(None, (BeginTransactionRecord(name="cut"),)), lambda reply: None)
+    shop.quorum.submit(
+        lambda controller, now: Decision(None, (BeginTransactionRecord(name="cut"),)), lambda reply: None
+    )
     cut = TopicRecord(name="ghost", topic_id=bytes([4] * 16))
     shop.quorum.submit(lambda controller, now: Decision(None, (cut,)), lambda reply: None)
     shop.reopen(close=False)
@@ -216,7 +224,7 @@ def test_every_torn_end_of_the_log_loses_only_what_was_torn(tmp_path: Path) -> N
 
 
 def test_snapshots_are_taken_when_the_log_has_grown(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path, snapshot_bytes=4000)
+    shop = Workshop(tmp_path, snapshot_bytes=2000)
     shop.join()
     for number in range(40):
         assert shop.create(f"t{number}") == [0]
@@ -229,7 +237,7 @@ def test_snapshots_are_taken_when_the_log_has_grown(tmp_path: Path) -> None:
     before = shop.quorum.image
     shop.reopen(close=False)
     assert shop.quorum.image == before
-    assert shop.quorum.statistics["bytes_since_snapshot"] < 4000
+    assert shop.quorum.statistics["bytes_since_snapshot"] < 2000
 
 
 def test_snapshots_are_taken_when_time_has_passed(tmp_path: Path) -> None:
@@ -353,7 +361,10 @@ def test_a_static_quorum_takes_its_voters_from_the_settings(tmp_path: Path) -> N
 def test_a_directory_that_is_no_voter_does_not_lead(shop: Workshop) -> None:
     shop.quorum.close()
     text = (Path(shop.directory) / "meta.properties").read_text()
-    lines = ["directory.id=AAAAAAAAAAAAAAAAAAAAZg" if "directory.id" in line else line for line in text.splitlines()]
+    lines = [
+        "directory.id=AAAAAAAAAAAAAAAAAAAAZg" if "directory.id" in line else line
+        for line in text.splitlines()
+    ]
     (Path(shop.directory) / "meta.properties").write_text("\n".join(lines))
     with pytest.raises(MetadataError, match="is not a voter"):
         shop.reopen(close=False)

@@ -45,7 +45,9 @@ def test_kafkas_bootstrap_file_is_read(tmp_path: Path) -> None:
     (tmp_path / "bootstrap.checkpoint").write_bytes(BOOTSTRAP)
     records = read_bootstrap(DISK, str(tmp_path))
     assert all(isinstance(record, FeatureLevelRecord) for record in records)
-    assert {record.name: record.feature_level for record in records if isinstance(record, FeatureLevelRecord)} == {
+    assert {
+        record.name: record.feature_level for record in records if isinstance(record, FeatureLevelRecord)
+    } == {
         "metadata.version": 30,
         "eligible.leader.replicas.version": 1,
         "group.version": 1,
@@ -64,7 +66,12 @@ def test_kafkas_voters_are_read_and_written_alike() -> None:
     assert checkpoint.voters == Voters.of([Voter(1, directory_id, ADDRESSES)])
     ours = b"".join(
         checkpoint_batches(
-            (), metadata_version=30, now_ms=5, contained_ms=checkpoint.timestamp_ms, kraft_version=1, voters=checkpoint.voters
+            (),
+            metadata_version=30,
+            now_ms=5,
+            contained_ms=checkpoint.timestamp_ms,
+            kraft_version=1,
+            voters=checkpoint.voters,
         )
     )
     assert stripped(ours) == stripped(VOTERS)
@@ -148,7 +155,10 @@ def test_what_is_formatted_is_left_alone(tmp_path: Path) -> None:
         ({"features": {"kraft.version": 0}, "standalone": ADDRESSES}, "Cannot set kraft.version to 0"),
         ({"features": {"metadata.version": 21}, "metadata_version": 21}, "to avoid ambiguity"),
         ({"metadata_version": 99}, "No feature:metadata.version with feature level 99"),
-        ({"metadata_version": 22, "features": {"eligible.leader.replicas.version": 1}}, "depends on metadata.version"),
+        (
+            {"metadata_version": 22, "features": {"eligible.leader.replicas.version": 1}},
+            "depends on metadata.version",
+        ),
     ],
 )
 def test_formats_that_cannot_be(tmp_path: Path, options: dict[str, object], words: str) -> None:
@@ -184,9 +194,7 @@ def test_a_damaged_checkpoint_is_refused() -> None:
 
 def test_the_election_state_of_both_forms(tmp_path: Path) -> None:
     # As Apache Kafka 4.3.1 leaves it.
-    kafkas = (
-        b'{"leaderId":1,"leaderEpoch":7,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}'
-    )
+    kafkas = b'{"leaderId":1,"leaderEpoch":7,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}'
     path = tmp_path / "quorum-state"
     path.write_bytes(kafkas)
     state = read_election_state(DISK, str(tmp_path))

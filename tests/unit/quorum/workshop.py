@@ -85,7 +85,9 @@ class FullDisk(RealDisk):
 class Workshop:
     """One node's directory, and the quorum on it; `reopen` starts it again as after a stop or a crash."""
 
-    def __init__(self, path: Path, *, static: bool = False, **settings: Any) -> None:
+    def __init__(
+        self, path: Path, *, static: bool = False, address: Address = ADDRESS, **settings: Any
+    ) -> None:
         self.directory = str(path / "data")
         self.clock = SetClock()
         self.disk = FullDisk()
@@ -95,10 +97,10 @@ class Workshop:
         self.failures: list[OSError] = []
         self.heard: list[tuple[Delta, Image]] = []
         self.settings = settings
-        self.voters = Voters.of([Voter(1, addresses=(ADDRESS,))]) if static else None
-        wish = Format(CLUSTER_ID, 1, [self.directory], self.directory, () if static else (ADDRESS,))
+        self.voters = Voters.of([Voter(1, addresses=(address,))]) if static else None
+        wish = Format(CLUSTER_ID, 1, [self.directory], self.directory, () if static else (address,))
         format_storage(self.disk, self.clock, self.entropy, wish)
-        self.quorum = self._open()
+        self.quorum = self._open(address)
 
     def _open(self, address: Address = ADDRESS) -> Quorum[Controller]:
         identity = read_identity(self.disk, self.directory)
@@ -108,7 +110,9 @@ class Workshop:
             Surroundings(
                 self.disk, self.clock, self.worker, None, self.warnings.append, self.failures.append
             ),
-            QuorumSettings(1, self.directory, identity.directory_id, (address,), self.voters, **self.settings),
+            QuorumSettings(
+                1, self.directory, identity.directory_id, (address,), self.voters, **self.settings
+            ),
         )
         quorum.listen(lambda delta, image: self.heard.append((delta, image)))
         quorum.start(self._lead)
@@ -136,6 +140,8 @@ class Workshop:
 
     def join(self) -> None:
         """Register the node as a broker, and unfence it."""
+        identity = read_identity(self.disk, self.directory)
+        assert identity is not None
         request = BrokerRegistrationRequest(
             broker_id=1,
             cluster_id=CLUSTER_ID,
@@ -145,7 +151,7 @@ class Workshop:
                 for name in self.quorum.finalized_features
             ],
             rack=None,
-            log_dirs=[bytes([7] * 16)],
+            log_dirs=[identity.directory_id],
         )
         self.quorum.submit(lambda controller, now: controller.register_broker(request, now), _expect)
         self.quorum.submit(

@@ -53,9 +53,9 @@ def handle(
                 partition.check_epoch(asked.current_leader_epoch)
                 if asked.timestamp < 0 and version < _SINCE.get(asked.timestamp, _NEVER):
                     raise BrokerError(ErrorCode.UNSUPPORTED_VERSION)
-                part.timestamp, part.offset, part.leader_epoch = find(
-                    partition, asked.timestamp, committed=committed
-                )
+                part.timestamp, part.offset, epoch = find(partition, asked.timestamp, committed=committed)
+                if version >= 4:
+                    part.leader_epoch = epoch
             except BrokerError as error:
                 part.error_code = error.code
         topics.append(Topic(name=topic.name, partitions=parts))

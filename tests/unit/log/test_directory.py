@@ -1,0 +1,236 @@
+"""A log directory: whose it is, what a start costs, what a stop leaves."""
+
+import json
+import os
+import time
+
+import pytest
+
+from ottla.log.config import LogConfig
+from ottla.log.directory import LogDirectory
+from ottla.log.identity import Identity, IdentityError, read_identity, read_topic_id
+from ottla.wire.uuid import uuid_text
+from ottla.world.disk import RealDisk
+from ottla.world.entropy import SeededEntropy
+from tests.unit.log.workbench import NOW, TOPIC_ID, Workbench, put, read_all
+
+
+def open_directory(path):
+    directory = LogDirectory(str(path), RealDisk(), SeededEntropy(1), lambda text: None)
+    directory.open()
+    directory.load(lambda topic: LogConfig())
+    return directory
+
+
+def test_two_processes_do_not_share_a_directory(tmp_path):
+    code = f"""
+from tests.unit.log.test_directory import open_directory
+try:
+    open_directory({str(tmp_path)!r})
+except BlockingIOError:
+    print("locked")
+"""
+    import subprocess
+    import sys
+
+    directory = open_directory(tmp_path)
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=os.getcwd())
+    assert found.stdout == "locked\n", found.stderr
+    directory.close()
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=os.getcwd())
+    assert found.stdout == "", found.stderr
+
+
+def test_meta_properties(tmp_path):
+    identity = Identity("MkU3OEVBNTcwNTJENDM2Qg", 3, bytes(range(16)))
+    directory = open_directory(tmp_path)
+    assert directory.identity is None
+    directory.format(identity)
+    directory.close()
+    lines = (tmp_path / "meta.properties").read_text().splitlines()
+    assert sorted(line for line in lines if not line.startswith("#")) == [
+        "cluster.id=MkU3OEVBNTcwNTJENDM2Qg",
+        f"directory.id={uuid_text(bytes(range(16)))}",
+        "node.id=3",
+        "version=1",
+    ]
+    assert open_directory(tmp_path).identity == identity
+
+
+def test_meta_properties_as_java_writes_them(tmp_path):
+    (tmp_path / "meta.properties").write_text(
+        "#\n#Sun Nov 16 00:00:00 UTC 2025\nnode.id=1\nversion=1\n"
+        "directory.id=AAECAwQFBgcICQoLDA0ODw\ncluster.id=4L6g3nShT-eMCtK--X86sw\n"
+    )
+    expected = Identity("4L6g3nShT-eMCtK--X86sw", 1, bytes(range(16)))
+    assert read_identity(RealDisk(), str(tmp_path)) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "version=0\n", "version=1\nnode.id=x\ncluster.id=a\n", "version=1\nnode.id=1\n", "\xff"]
+)
+def test_meta_properties_that_say_nothing(tmp_path, text):
+    (tmp_path / "meta.properties").write_bytes(text.encode("latin-1"))
+    with pytest.raises(IdentityError):
+        read_identity(RealDisk(), str(tmp_path))
+
+
+def test_partition_metadata(tmp_path):
+    bench = Workbench(tmp_path)
+    text = f"version: 0\ntopic_id: {uuid_text(TOPIC_ID)}"
+    assert (tmp_path / "t-0" / "partition.metadata").read_text() == text
+    assert bench.restart().topic_id == TOPIC_ID
+    bench.stop()
+    (tmp_path / "t-0" / "partition.metadata").write_text("version: 0\ntopic_id: ???")
+    assert read_topic_id(RealDisk(), bench.log_path) is None
+    assert bench.start().topic_id == bytes(16)
+    bench.stop()
+
+
+def test_a_clean_stop_says_so(tmp_path):
+    bench = Workbench(tmp_path)
+    put(bench.log, 1)
+    assert not bench.directory.was_clean
+    bench.stop()
+    marker = tmp_path / ".kafka_cleanshutdown"
+    assert json.loads(marker.read_text()) == {"version": 0, "brokerEpoch": 7}
+    log = bench.start()
+    assert bench.directory.was_clean
+    assert bench.directory.previous_broker_epoch == 7
+    assert log.is_dormant
+    assert not marker.exists()
+    bench.stop(clean=False)
+    bench.start()
+    assert not bench.directory.was_clean
+    assert bench.directory.previous_broker_epoch == -1
+    bench.stop()
+
+
+def test_checkpoints_are_written_when_something_moved(tmp_path):
+    bench = Workbench(tmp_path)
+    put(bench.log, 1)
+    bench.log.sync()
+    bench.directory.checkpoint()
+    path = tmp_path / "recovery-point-offset-checkpoint"
+    assert path.read_text() == "0\n1\nt 0 1\n"
+    path.unlink()
+    bench.directory.checkpoint()
+    assert not path.exists()
+    put(bench.log, 2)
+    bench.log.sync()
+    bench.directory.checkpoint()
+    assert path.read_text() == "0\n1\nt 0 2\n"
+    bench.directory.write_high_watermarks({("t", 0): 2})
+    assert (tmp_path / "replication-offset-checkpoint").read_text() == "0\n1\nt 0 2\n"
+    assert bench.directory.read_high_watermarks() == {("t", 0): 2}
+    bench.stop()
+
+
+def test_a_dormant_log_is_checkpointed_without_being_woken(tmp_path):
+    bench = Workbench(tmp_path)
+    for n in range(5):
+        put(bench.log, n)
+    bench.log.raise_start_offset(3)
+    bench.restart()
+    bench.restart()
+    assert bench.log.is_dormant
+    assert bench.log.start_offset == 3
+    assert bench.log.recovery_point == 5
+    bench.stop()
+
+
+def test_a_deleted_log_goes_in_two_steps(tmp_path):
+    bench = Workbench(tmp_path, file_delete_delay_ms=1000)
+    put(bench.log, 1)
+    bench.directory.delete_log(bench.log)
+    (name,) = [name for name in os.listdir(tmp_path) if name.endswith("-delete")]
+    assert name.startswith("t-0.")
+    assert bench.directory.logs == {}
+    assert read_all(bench.log) == [(0, b"1")]
+    bench.log.rest()
+    fresh = bench.directory.create_log("t", 0, TOPIC_ID, bench.config)
+    assert fresh.end_offset == 0
+    bench.directory.remove_doomed(NOW)
+    bench.directory.remove_doomed(NOW + 1000)
+    assert not (tmp_path / name).exists()
+    assert (tmp_path / "t-0").exists()
+    bench.stop()
+
+
+def test_what_a_crash_left_of_a_deletion_goes_at_the_next_start(tmp_path):
+    bench = Workbench(tmp_path)
+    bench.directory.delete_log(bench.directory.create_log("gone", 0, TOPIC_ID, bench.config))
+    (tmp_path / "odd-0.abc-stray").mkdir()
+    bench.restart()
+    assert list(bench.directory.logs) == [("t", 0)]
+    assert bench.directory.remove_doomed(NOW) == 1
+    assert [name for name in os.listdir(tmp_path) if name.startswith("gone")] == []
+    assert (tmp_path / "odd-0.abc-stray").exists()
+    bench.stop()
+
+
+def test_a_copy_takes_the_place_of_a_log(tmp_path):
+    bench = Workbench(tmp_path / "one")
+    other = Workbench(tmp_path / "two").directory
+    put(bench.log, 1)
+    other.delete_log(other.logs["t", 0])
+    copy = other.create_log("t", 0, TOPIC_ID, bench.config, future=True)
+    copy.append_as_follower(bench.log.read(0, 1 << 20, 1))
+    assert ("t", 0) not in other.logs
+    other.close(clean=True)
+    other.open()
+    other.futures.clear()
+    other.load(lambda topic: bench.config)
+    assert read_all(other.futures["t", 0]) == [(0, b"1")]
+    promoted = other.promote_future("t", 0)
+    assert promoted is other.logs["t", 0]
+    assert promoted.path == f"{tmp_path}/two/t-0"
+    assert put(promoted, 2).base_offset == 1
+    promoted.close()
+    assert sorted(os.listdir(tmp_path / "two" / "t-0"))[-1] == "partition.metadata"
+    bench.stop()
+    other.close()
+
+
+def test_few_descriptors_for_many_logs(tmp_path):
+    directory = open_directory(tmp_path)
+    logs = [directory.create_log("t", n, TOPIC_ID, LogConfig(segment_bytes=300)) for n in range(50)]
+
+    def open_files():
+        return len(os.listdir("/proc/self/fd"))
+
+    before = open_files()
+    for log in logs:
+        for n in range(10):
+            put(log, n)
+    directory.rest_idle()
+    directory.rest_idle()
+    assert open_files() <= before
+    for log in logs:
+        assert len(read_all(log)) == 10
+    assert open_files() <= before + 50 + 64
+    directory.rest_idle()
+    assert open_files() <= before + 64
+    directory.close()
+    assert open_files() <= before + 64
+
+
+def test_two_thousand_logs_start_in_no_time(tmp_path):
+    directory = open_directory(tmp_path)
+    for n in range(2000):
+        directory.create_log("many", n, TOPIC_ID, LogConfig())
+    for n in range(0, 2000, 100):
+        put(directory.logs["many", n], n)
+    directory.close()
+    begun = time.process_time()
+    directory = open_directory(tmp_path)
+    assert len(directory.logs) == 2000
+    assert all(log.is_dormant for log in directory.logs.values())
+    listed = time.process_time() - begun
+    ends = [directory.logs["many", n].end_offset for n in range(2000)]
+    woken = time.process_time() - begun
+    assert ends == [0 if n % 100 else 1 for n in range(2000)]
+    # Generous: it takes a tenth of that on an idle machine. What counts is that it does not take minutes.
+    assert listed < 0.5
+    assert woken < 5
+    directory.close()
