@@ -69,7 +69,14 @@ class Topics:
     """Topics that are made and deleted meanwhile; what was acknowledged must hold."""
 
     def __init__(self, bootstrap: str) -> None:
-        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "socket.timeout.ms": 2000})
+        self._admin = AdminClient(
+            {
+                "bootstrap.servers": bootstrap,
+                "log_level": 0,
+                "reconnect.backoff.ms": 20,
+                "reconnect.backoff.max.ms": 100,
+            }
+        )
         self._there: set[str] = set()
         self._gone: set[str] = set()
 

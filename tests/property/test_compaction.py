@@ -189,7 +189,11 @@ class History:
                 assert record.offset in held, "a tombstone went too early"
         clean_offset = self.cleaner.clean_offset(self.log) or 0
         if not at_crash and not self.cleaner.is_busy(self.log):
-            dirty = {record.offset for record, _ in self.written if record.offset >= clean_offset}
+            dirty = {
+                record.offset
+                for record, transaction in self.written
+                if record.offset >= clean_offset and self.decided.get(transaction, (True,))[0]
+            }
             assert dirty <= held, "a record above the clean part went"
         for producer_id, sequence in self.sequences.items():
             (entry,) = [entry for entry in log.producers() if entry.producer_id == producer_id]

@@ -13,6 +13,7 @@ from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.versions import ApiVersions
 from ottla.channel.connection import Connections
 from ottla.controller.controller import Controller
+from ottla.controller.names import invalid_name
 from ottla.metadata.image import EMPTY, Image
 from ottla.metadata.settings.layers import BrokerValues
 from ottla.partition.table import PartitionTable
@@ -101,14 +102,5 @@ class Broker:
     def absence(name: str) -> ErrorCode:
         """Return why there is no topic of this name: it could not be, or it is not."""
         return (
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
+            ErrorCode.INVALID_TOPIC_EXCEPTION if invalid_name(name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         )
-
-
-_LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
-_NAME_CHARACTERS_MAX = 249
-
-
-def is_topic_name(name: str) -> bool:
-    """Say whether Kafka would take this as a topic's name."""
-    return 0 < len(name) <= _NAME_CHARACTERS_MAX and name not in {".", ".."} and _LEGAL.issuperset(name)

@@ -114,8 +114,8 @@ class LogDirectory:
         """Learn which logs there are; recover them all unless the last stop was clean."""
         for name in self.disk.list(self.path):
             found = names.parse_partition_dir(name)
-            if found is None:
-                continue
+            if found is None or found.topic == names.METADATA_TOPIC:
+                continue  # the metadata log is the quorum's own
             key = (found.topic, found.partition)
             path = f"{self.path}/{name}"
             if found.mark == names.DELETE_DIR:

@@ -2,7 +2,7 @@
 
 E1  Epochs and start offsets both grow from entry to entry; a new entry pushes out those that contradict it.
 E2  The file lacks nothing below the checkpointed recovery point. Later entries come back from the batches, which carry
-    their leader's epoch, so an append never waits for this file, and `flush` leaves the sync to the next one of the log.
+    their leader's epoch: an append never waits for this file, and `flush` leaves the sync to the log's next one.
 """
 
 from bisect import bisect_right

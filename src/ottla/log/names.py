@@ -24,6 +24,8 @@ DELETE_DIR = "-delete"
 FUTURE_DIR = "-future"
 STRAY_DIR = "-stray"
 
+METADATA_TOPIC = "__cluster_metadata"
+
 PARTITION_METADATA = "partition.metadata"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ottla.controller.controller import Controller
 from ottla.metadata.error import MetadataError
-from ottla.metadata.feature import KRAFT_VERSION, SUPPORTED
+from ottla.metadata.feature import SUPPORTED
 from ottla.node.endpoint import Endpoint
 from ottla.quorum.quorum import Quorum
 from ottla.wire.errors import BrokerError
@@ -61,7 +61,6 @@ def register_broker(
                 name=name, min_supported_version=low, max_supported_version=high
             )
             for name, (low, high) in SUPPORTED.items()
-            if name != KRAFT_VERSION
         ],
         rack=rack,
         log_dirs=sorted(directory_ids),

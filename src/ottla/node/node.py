@@ -11,7 +11,7 @@ N3  A directory that fails takes its partitions with it. When no directory is le
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ottla import __version__
@@ -32,6 +32,7 @@ from ottla.metadata.config import ConfigType
 from ottla.metadata.delta import Delta
 from ottla.metadata.fold import Fold
 from ottla.metadata.image import Image
+from ottla.metadata.settings.definition import Value
 from ottla.metadata.settings.topic import effective_topic
 from ottla.node.chores import Chores
 from ottla.node.endpoint import Endpoint
@@ -41,11 +42,12 @@ from ottla.node.world import World
 from ottla.partition.flusher import AckFlusher, OsFlusher, storage_error
 from ottla.partition.move import Mover
 from ottla.partition.partition import Flusher, Partition
-from ottla.partition.table import METADATA_TOPIC, PartitionTable
+from ottla.partition.table import PartitionTable
 from ottla.quorum.quorum import Quorum
 from ottla.quorum.surroundings import QuorumSettings, Surroundings
 from ottla.quorum.voters import Address, Voter, Voters
 from ottla.wire.uuid import ZERO_UUID
+from ottla.world.network import host_name
 
 if TYPE_CHECKING:
     from ottla.world.network import Listening
@@ -229,9 +231,13 @@ class Node:
             self.settings.node_id,
             data,
             self.flusher,
-            lambda overrides: effective_topic(self.values, overrides),
+            self._topic_settings,
             self.world.entropy.uuid,
         )
+
+    def _topic_settings(self, overrides: Mapping[str, str]) -> dict[str, Value]:
+        expiration_ms = self.values["producer.id.expiration.ms"]
+        return effective_topic(self.values, overrides) | {"producer.id.expiration.ms": expiration_ms}
 
     def _make_connections(self) -> Connections:
         return Connections(
@@ -347,7 +353,6 @@ class Node:
             self.quorum.close()
         epoch = self.broker.epoch if hasattr(self, "broker") else -1
         for directory in self.directories:
-            directory.logs.pop((METADATA_TOPIC, 0), None)
             if hasattr(self, "table") and directory.offline is None:
                 directory.write_high_watermarks(
                     {
@@ -363,7 +368,6 @@ _SYNC_THREADS = 2
 
 
 def _bound(endpoint: Endpoint, ports: dict[str, int]) -> Endpoint:
-    """Advertise the port that was bound where the settings left the choice to the system."""
-    if endpoint.port:
-        return endpoint
-    return Endpoint(endpoint.name, endpoint.protocol, endpoint.host, ports[endpoint.name])
+    """Advertise the port that was bound, and the machine's name, where the settings leave the choice to the system."""
+    host = endpoint.host or host_name()
+    return Endpoint(endpoint.name, endpoint.protocol, host, endpoint.port or ports[endpoint.name])

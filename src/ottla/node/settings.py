@@ -271,6 +271,13 @@ class Settings(Mapping[str, Any]):
                     f"Ottla does not speak {endpoint.protocol.name} yet",
                     "PLAINTEXT listeners",
                 )
+        if self["authorizer.class.name"]:
+            raise InvalidValue(
+                "authorizer.class.name",
+                self["authorizer.class.name"],
+                "Ottla does not check ACLs yet, and would let everybody in",
+                "nothing",
+            )
         if self.roles != {"broker", "controller"} or len(self.voters) > 1:
             raise ConflictingSettings(
                 "Ottla runs as one node for now: broker and controller in one process, and one voter",

@@ -22,8 +22,6 @@ from ottla.partition.partition import Flusher, Partition
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.uuid import ZERO_UUID
 
-METADATA_TOPIC = "__cluster_metadata"
-
 _UNKNOWN = BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 _UNKNOWN_ID = BrokerError(ErrorCode.UNKNOWN_TOPIC_ID)
 _OFFLINE = BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of this partition is offline")
@@ -156,7 +154,7 @@ class PartitionTable:
         strays = []
         for directory in self.directories:
             for (topic, index), log in tuple(directory.logs.items()):
-                if image.partition(topic, index) is None and topic != METADATA_TOPIC:
+                if image.partition(topic, index) is None:
                     strays.append(self._put_aside(directory, log))
         return strays
 

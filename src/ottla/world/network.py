@@ -54,6 +54,11 @@ class RealNetwork:
         return RealListening(server, host, bound)
 
 
+def host_name() -> str:
+    """Return the name other machines know this one by, as far as it knows itself."""
+    return socket.getfqdn()
+
+
 def free_port(host: str = "127.0.0.1") -> int:
     """Return a TCP port that was free a moment ago."""
     with socket.socket() as probe:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import time
 
 import pytest
@@ -30,14 +32,11 @@ try:
 except BlockingIOError:
     print("locked")
 """
-    import subprocess
-    import sys
-
     directory = open_directory(tmp_path)
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=os.getcwd())
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "locked\n", found.stderr
     directory.close()
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=os.getcwd())
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "", found.stderr
 
 

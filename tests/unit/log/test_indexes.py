@@ -2,6 +2,7 @@
 
 import os
 import struct
+from pathlib import Path
 
 import pytest
 
@@ -41,11 +42,11 @@ def reopened(index):
 def test_the_offset_index_file(path):
     index = offsets(path, (1010, 4100), (1025, 8300))
     assert index.flush()
-    assert open(path, "rb").read() == struct.pack(">iiii", 10, 4100, 25, 8300)
+    assert Path(path).read_bytes() == struct.pack(">iiii", 10, 4100, 25, 8300)
     assert not index.flush()
     index.append(1030, 9000)
     assert index.flush()
-    assert open(path, "rb").read()[16:] == struct.pack(">ii", 30, 9000)
+    assert Path(path).read_bytes()[16:] == struct.pack(">ii", 30, 9000)
 
 
 @pytest.mark.parametrize("state", ["memory", "file", "both"])
@@ -116,7 +117,7 @@ def times(path, *entries):
 def test_the_time_index_file_holds_growing_timestamps_alone(path):
     index = times(path, (500, 1010), (500, 1025), (400, 1030), (700, 1040))
     index.flush()
-    assert open(path, "rb").read() == struct.pack(">qiqi", 500, 10, 700, 40)
+    assert Path(path).read_bytes() == struct.pack(">qiqi", 500, 10, 700, 40)
     index = reopened(index)
     index.append(700, 1050)
     assert index.count == 2
@@ -164,7 +165,7 @@ def test_the_transaction_index(path):
     index.append(second)
     assert not os.path.exists(path)
     index.flush()
-    assert open(path, "rb").read() == struct.pack(
+    assert Path(path).read_bytes() == struct.pack(
         ">hqqqqhqqqq", 0, 7, 1001, 1009, 1004, 0, 8, 1004, 1030, 1031
     )
     index = reopened(index)

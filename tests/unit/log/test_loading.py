@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -118,12 +119,12 @@ def test_what_lies_below_the_recovery_point_is_not_judged(bench):
     bench.directory.checkpoint()
     bench.stop(clean=False)
     first = stem(bench, 0) + ".log"
-    content = bytearray(open(first, "rb").read())
+    content = bytearray(Path(first).read_bytes())
     content[70] ^= 1
-    open(first, "wb").write(content)
+    Path(first).write_bytes(content)
     log = bench.start()
     assert log.end_offset == 20
-    assert open(first, "rb").read() == content
+    assert Path(first).read_bytes() == content
 
 
 def test_offsets_that_do_not_rise_end_the_log(bench):
@@ -163,9 +164,9 @@ def test_leftovers_are_removed(bench):
         f"{names.segment_stem(999)}.index",
         f"{names.segment_stem(999)}.txnindex",
     ):
-        open(f"{bench.log_path}/{name}", "wb").write(b"x")
+        Path(f"{bench.log_path}/{name}").write_bytes(b"x")
     kept = "00000000000000000007-0000000001.checkpoint.deleted"
-    open(f"{bench.log_path}/{kept}", "wb").write(b"a snapshot of the metadata log")
+    Path(f"{bench.log_path}/{kept}").write_bytes(b"a snapshot of the metadata log")
     log = bench.start()
     assert read_all(log) == EXPECTED
     left = os.listdir(bench.log_path)

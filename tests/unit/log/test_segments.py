@@ -1,6 +1,7 @@
 """When a new segment begins, which ones are kept, and what a read finds across them."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -253,7 +254,7 @@ def test_a_raised_start_is_remembered(bench, log):
     bench.directory.checkpoint()
     assert bench.restart(clean=False).start_offset == 7
     path = os.path.join(bench.path, "log-start-offset-checkpoint")
-    assert open(path).read() == "0\n1\nt 0 7\n"
+    assert Path(path).read_text() == "0\n1\nt 0 7\n"
 
 
 # Truncation

@@ -1,4 +1,4 @@
-"""What the tests of the log share: a directory that can be opened again, batches, and a disk that can be made to fail."""
+"""What the tests of the log share: a directory that can be opened again, batches, and a disk that can fail."""
 
 import errno
 

@@ -114,6 +114,22 @@ def test_a_lie_about_a_size_allocates_nothing(cls: type[Message], version: int, 
     assert peak < 20_000
 
 
+def test_numbers_are_not_read_from_the_next_frame() -> None:
+    """The count fits the receive buffer, but not the frame."""
+    lead = bytes(4) + b"\x01\x00" + bytes(4) + b"\x02" + bytes(2) + b"\x01" + bytes(17) + b"\x02" + bytes(14)
+    data = lead + varint(100_001)
+    buf = bytearray(data + bytes(1_000_000))
+    decode = MetadataResponse.decoder(12)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProtocolError, match="100000 elements announced"):
+            decode(buf, 0, len(data))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 20_000
+
+
 def test_a_count_is_held_against_the_bytes_left_before_the_elements_are_read() -> None:
     """A megabyte of topics, and a count that asks for one more than it can hold."""
     topic = bytes(16) + b"\x00\x00"

@@ -39,6 +39,7 @@ HONOURED_TOPIC: frozenset[str] = frozenset(
 HONOURED_DIRECTLY: frozenset[str] = frozenset(
     {
         "advertised.listeners",
+        "authorizer.class.name",
         "auto.create.topics.enable",
         "broker.id",
         "broker.rack",
@@ -80,6 +81,7 @@ HONOURED_DIRECTLY: frozenset[str] = frozenset(
         "ottla.metrics.listener",
         "process.roles",
         "producer.id.expiration.check.interval.ms",
+        "producer.id.expiration.ms",
         "replica.high.watermark.checkpoint.interval.ms",
         "security.inter.broker.protocol",
         "socket.listen.backlog.size",
