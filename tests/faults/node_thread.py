@@ -98,7 +98,6 @@ class NodeThread:
 
         async def begin() -> None:
             await node.start()
-            await node.wait_serving()
 
         try:
             self._wait(begin())

@@ -82,7 +82,7 @@ class History:
         self.decided = {}  # transaction → (commit, offset of the marker)
         self.open = {}  # producer → transaction
         self.sequences = {}
-        self.cleaned_at = {}  # offset of a tombstone → when a cleaning first met it
+        self.cleaned_at = {}  # offset → when a cleaning first met the record
         self.transactions = itertools.count()
         self.directory, self.log = open_log(self.path, self.disk)
         self.cleaner = Cleaner(self.disk)
@@ -151,10 +151,18 @@ class History:
                 self.check(log, at_crash=True)
                 log.close(clean=False)
                 shutil.rmtree(copy)
+            if done.replacement is not None:
+                self.note_rewritten(done.replacement)
             if not more:
                 break
+
+    def note_rewritten(self, replacement):
+        """Remember which records have now been looked at by the cleaner, whether or not its map reached them."""
+        segments = self.log.segments
+        start_offset = replacement.new.base_offset
+        end_offset = segments[segments.index(replacement.new) + 1].base_offset
         for record, _ in self.written:
-            if record.offset < self.cleaner.clean_offset(self.log):
+            if start_offset <= record.offset < end_offset:
                 self.cleaned_at.setdefault(record.offset, self.now_ms)
 
     def copy(self):

@@ -22,6 +22,7 @@ _SIZE = struct.Struct(">i")
 _OPEN_REQUESTS_MAX = 256
 _EXACT_FRAME_BYTES_MAX = 4 << 20
 _WRITE_BUFFER_HIGH_BYTES = 4 << 20
+_JOINED_BYTES_MAX = 64 << 10
 
 Buffer = bytearray | bytes | memoryview
 
@@ -105,6 +106,7 @@ class Connection(asyncio.BufferedProtocol):
     """One client. `serve(connection, buffer, start, end)` is called for each whole frame."""
 
     __slots__ = (
+        "_corked",
         "_frame",
         "_have",
         "_need",
@@ -137,6 +139,7 @@ class Connection(asyncio.BufferedProtocol):
         self.transport: Any = None
         self._receive = connections.receive
         self._serve = serve
+        self._corked: list[Any] | None = None
         self._frame: bytearray | None = None
         self._have = 0
         self._need = 0
@@ -169,6 +172,7 @@ class Connection(asyncio.BufferedProtocol):
         """Send what is written and hang up."""
         if not self.closed:
             self.closed = True
+            self._uncork()
             self.transport.close()
 
     def eof_received(self) -> bool:
@@ -203,6 +207,12 @@ class Connection(asyncio.BufferedProtocol):
             self._serve(self, frame, 4, self._need)
 
     def _take(self, buffer: bytearray, position: int, end: int) -> None:
+        """Serve the frames of a buffer; what they are answered at once leaves in one write."""
+        self._corked = []
+        self._serve_all(buffer, position, end)
+        self._uncork()
+
+    def _serve_all(self, buffer: bytearray, position: int, end: int) -> None:
         unpack = _SIZE.unpack_from
         serve = self._serve
         limit = self.connections.frame_bytes_max
@@ -256,10 +266,22 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self.owed:
             self.owe(Ready(parts))
-        elif len(parts) == 1:
-            self.transport.write(parts[0])
+        elif self._corked is not None:
+            self._corked += parts
         else:
             self.transport.writelines(parts)
+
+    def _uncork(self) -> None:
+        corked, self._corked = self._corked, None
+        if not corked or self.transport.is_closing():
+            return
+        if len(corked) == 1:
+            self.transport.write(corked[0])
+        elif len(corked) > 2 and sum(map(len, corked)) < _JOINED_BYTES_MAX:
+            # One small buffer is cheaper to hand to the kernel than many.
+            self.transport.write(b"".join(corked))
+        else:
+            self.transport.writelines(corked)
 
     def owe(self, reply: Reply) -> None:
         """Keep a place in the order for an answer that is not ready."""
@@ -277,7 +299,9 @@ class Connection(asyncio.BufferedProtocol):
         while owed and (parts := owed[0].parts) is not None:
             owed.popleft()
             ready += parts
-        if ready:
+        if ready and self._corked is not None:
+            self._corked += ready
+        elif ready:
             self.transport.writelines(ready)
         if self._stalled and self._writable and len(owed) < _OPEN_REQUESTS_MAX // 2:
             self.resume()

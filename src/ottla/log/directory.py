@@ -30,7 +30,7 @@ from ottla.log.identity import Identity, read_identity, read_topic_id, write_ide
 from ottla.log.log import Log
 from ottla.log.segment import Segment
 from ottla.wire.uuid import ZERO_UUID
-from ottla.world.disk import Disk, Lock
+from ottla.world.disk import Disk, File, Lock
 from ottla.world.entropy import Entropy
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
@@ -38,6 +38,12 @@ LOCK = ".lock"
 
 _WARM_SEGMENTS_MAX = 64
 _SETTLE_BYTES = 64 << 20
+
+
+def _sync_each(files: list[File]) -> None:
+    for file in files:
+        file.sync()
+        file.rest()
 
 
 class LogDirectory:
@@ -167,9 +173,7 @@ class LogDirectory:
             path = f"{self.path}/{names.partition_dir(topic, partition)}"
             if not self.disk.is_dir(path):
                 return self.create_log(topic, partition, topic_id, config)
-            # Apache Kafka's marker does not speak for the metadata log, which its recovery points leave out.
-            log = self._existing(path, key, config, clean=self.was_clean and key in self._recovery_points)
-            self.logs[key] = log
+            log = self.logs[key] = self._existing(path, key, config, clean=self.was_clean)
         log.config = config
         return log
 
@@ -289,13 +293,28 @@ class LogDirectory:
                     log.rest()
         self._last_ends = ends
 
-    def close(self, *, clean: bool = True, broker_epoch: int = -1) -> None:
-        """Close every log and leave the marker; an unclean or failed close leaves recovery to the next start."""
+    def close(
+        self,
+        *,
+        clean: bool = True,
+        broker_epoch: int = -1,
+        sync: Callable[[list[File]], None] = _sync_each,
+    ) -> None:
+        """Close every log and leave the marker; an unclean or failed close leaves recovery to the next start.
+
+        All that has to reach the device is given to `sync` at once, which may know a quicker way than one by one.
+        """
+        open_logs = [log for log in (*self.logs.values(), *self.futures.values()) if not log.is_dormant]
         clean = clean and self.offline is None
         try:
-            for log in [*self.logs.values(), *self.futures.values()]:
-                if not log.is_dormant:
-                    log.close(clean)
+            if clean:
+                for log in open_logs:
+                    log.settle()
+                sync([file for log in open_logs for file in log.unsynced()])
+                for log in open_logs:
+                    log.synced(log.end_offset)
+            for log in open_logs:
+                log.rest()
             if clean:
                 self.checkpoint()
                 content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))

@@ -3,7 +3,7 @@
     __init__ --start()--> SERVING --stop()--> STOPPED
 
 N1  Start: directories are locked and loaded, then the quorum, then the partitions of its image, then the ports, then
-    the registration. Whoever can connect is served.
+    the registration. Only a broker that is out of its fence accepts connections: whoever connects is served.
 N2  Stop: the ports first, then everything is made durable and marked clean. A stop that cannot finish leaves the
     directory as a crash would, and the next start recovers it.
 N3  A directory that fails takes its partitions with it. When no directory is left, or the metadata cannot be written,
@@ -116,6 +116,9 @@ class Node:
         )
         self.mover.resume()
         self.chores = Chores(self)
+        await self._unfenced.wait()
+        for listening in self._listening:
+            await listening.serve()
         await self._serve_metrics()
 
     async def _serve_metrics(self) -> None:
@@ -288,10 +291,6 @@ class Node:
             [each.identity.directory_id for each in self.table.directories if each.identity],
             max(directory.previous_broker_epoch for directory in self.table.directories),
         )
-
-    async def wait_serving(self) -> None:
-        """Return once the broker is out of its fence."""
-        await self._unfenced.wait()
 
     # Serve
 

@@ -38,7 +38,6 @@ async def serve(settings: Settings, ready: Callable[[Node], None] | None = None)
     node = Node(settings, world, stop)
     try:
         await node.start()
-        await node.wait_serving()
         # What is alive now lives for good: the collector need not look at it again.
         gc.collect()
         gc.freeze()

@@ -8,10 +8,14 @@ from typing import Protocol
 
 
 class Listening(Protocol):
-    """A port that accepts connections."""
+    """A port that is ours."""
 
     host: str
     port: int
+
+    async def serve(self) -> None:
+        """Accept from now on."""
+        ...
 
     async def stop(self) -> None:
         """Accept no more."""
@@ -24,7 +28,7 @@ class Network(Protocol):
     async def listen(
         self, host: str, port: int, protocol: Callable[[], asyncio.BaseProtocol], *, backlog: int = 50
     ) -> Listening:
-        """Bind and accept; port 0 takes a free one."""
+        """Bind; port 0 takes a free one. Nobody is accepted before `serve`."""
         ...
 
 
@@ -35,6 +39,10 @@ class RealListening:
         self._server = server
         self.host = host
         self.port = port
+
+    async def serve(self) -> None:
+        """Accept from now on."""
+        await self._server.start_serving()
 
     async def stop(self) -> None:
         """Accept no more."""
@@ -47,9 +55,11 @@ class RealNetwork:
     async def listen(
         self, host: str, port: int, protocol: Callable[[], asyncio.BaseProtocol], *, backlog: int = 50
     ) -> RealListening:
-        """Bind and accept; port 0 takes a free one. OSError says why not."""
+        """Bind; port 0 takes a free one. OSError says why not. Nobody is accepted before `serve`."""
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(protocol, host or None, port, backlog=backlog, reuse_address=True)
+        server = await loop.create_server(
+            protocol, host or None, port, backlog=backlog, reuse_address=True, start_serving=False
+        )
         bound = server.sockets[0].getsockname()[1]
         return RealListening(server, host, bound)
 

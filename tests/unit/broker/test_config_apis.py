@@ -328,6 +328,12 @@ def test_refused_changes_of_loggers(station, logger, node, changed, code, messag
     assert (logging.root.level, logger.level) == (before, logging.NOTSET)
 
 
+def test_validating_leaves_loggers_alone(station, logger):
+    changed = (logger.name, SET, "ERROR")
+    assert change(station, ConfigType.BROKER_LOGGER, "1", changed, validate_only=True) == (0, None)
+    assert logger.level == logging.NOTSET
+
+
 def test_loggers_and_topics_in_one_request_are_answered_in_order(station, logger):
     station.create("t")
     resource = IncrementalAlterConfigsRequest.AlterConfigsResource

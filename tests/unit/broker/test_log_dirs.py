@@ -94,6 +94,11 @@ def test_only_what_was_asked_for_is_shown(station):
     assert contents(describe(station, [])) == set()
 
 
+def test_the_metadata_log_is_not_shown(station):
+    station.directories[0].create_log("__cluster_metadata", 1, bytes(16), LogConfig())
+    assert contents(describe(station)) == set()
+
+
 def test_a_directory_that_failed_is_named_with_its_error(station):
     station.create("t", 4)
     station.directories[1].fail(OSError("disk on fire"))
@@ -190,6 +195,23 @@ def test_writing_goes_on_before_during_and_after(station, monkeypatch):
     found = offsets(partition.log)
     assert [base for base, _ in found] == list(range(partition.log.end_offset - 1))
     assert partition.high_watermark == partition.log.end_offset > 22
+
+
+def test_what_comes_during_the_sync_is_on_the_device_before_the_swap(station):
+    class Meanwhile(InlineWorker):
+        def run(self, work, done):
+            work()
+            station.produce("t", count=2)
+            done(None, None)
+
+    station.create("t")
+    station.produce("t", count=3)
+    partition, _, target = home(station)
+    mover = Mover(station.table, Meanwhile(), station.timers, lambda *_: None, station.reports.append)
+    mover.start(partition, target)
+    station.settle()
+    assert partition.log is target.logs["t", 0]
+    assert (partition.log.end_offset, partition.log.recovery_point) == (5, 5)
 
 
 def test_a_log_that_begins_in_the_middle_of_a_batch(station):

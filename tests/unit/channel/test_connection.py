@@ -15,6 +15,7 @@ class Transport:
     def __init__(self, peer: str = "127.0.0.1") -> None:
         self.peer = peer
         self.written = bytearray()
+        self.writes = 0
         self.closed = False
         self.reading = True
 
@@ -25,6 +26,8 @@ class Transport:
         self.high = high
 
     def write(self, data: bytes) -> None:
+        assert not self.closed
+        self.writes += 1
         self.written += data
 
     def writelines(self, parts: list[bytes]) -> None:
@@ -33,6 +36,9 @@ class Transport:
 
     def close(self) -> None:
         self.closed = True
+
+    def is_closing(self) -> bool:
+        return self.closed
 
     abort = close
 
@@ -139,6 +145,25 @@ def test_replies_leave_in_the_order_of_their_requests():
     waiting[0].parts = [b"W", b"1"]
     connection.settle()
     assert transport.written == b"aW1bW2c"
+
+
+def test_answers_to_one_read_leave_in_one_write():
+    connection, transport = connect(echo)
+    feed(connection, b"".join(frame(b"%03d" % n) for n in range(100)))
+    assert transport.writes == 1
+    assert bytes(transport.written) == b"".join(b"%03d" % n for n in range(100))
+
+
+def test_what_was_answered_before_a_close_is_still_sent():
+    def serve(connection, buffer, start, end):
+        connection.reply([bytes(buffer[start:end])])
+        if buffer[start] == ord("x"):
+            connection.close()
+
+    connection, transport = connect(serve)
+    feed(connection, frame(b"a") + frame(b"x") + frame(b"b"))
+    assert bytes(transport.written) == b"ax"
+    assert transport.closed
 
 
 def test_a_peer_with_too_many_open_requests_waits_and_loses_nothing():

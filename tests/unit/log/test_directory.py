@@ -138,6 +138,30 @@ def test_a_dormant_log_is_checkpointed_without_being_woken(tmp_path):
     bench.stop()
 
 
+def test_a_clean_stop_syncs_all_at_once(tmp_path):
+    directory = open_directory(tmp_path)
+    for n in range(3):
+        put(directory.create_log("t", n, TOPIC_ID, LogConfig()), n)
+    directory.create_log("empty", 0, TOPIC_ID, LogConfig())
+    calls = []
+    directory.close(sync=calls.append)
+    (files,) = calls
+    synced = {os.path.relpath(file.path, tmp_path) for file in files}
+    for n in range(3):
+        expected = {f"t-{n}", *(f"t-{n}/{name}" for name in os.listdir(tmp_path / f"t-{n}"))}
+        assert expected <= synced
+    assert not [path for path in synced if path.startswith("empty")], "nothing in it could be lost"
+
+
+def test_the_quorums_log_is_left_alone(tmp_path):
+    (tmp_path / "__cluster_metadata-0").mkdir()
+    (tmp_path / "__cluster_metadata-0" / "00000000000000000000.log").write_bytes(b"not to be cut")
+    directory = open_directory(tmp_path)
+    assert directory.logs == {}
+    assert (tmp_path / "__cluster_metadata-0" / "00000000000000000000.log").read_bytes() == b"not to be cut"
+    directory.close()
+
+
 def test_a_deleted_log_goes_in_two_steps(tmp_path):
     bench = Workbench(tmp_path, file_delete_delay_ms=1000)
     put(bench.log, 1)

@@ -52,6 +52,7 @@ class MetricsServer:
     async def start(self, network: Network, host: str, port: int) -> None:
         """Listen; OSError says why not."""
         self._listening = await network.listen(host, port, lambda: Peer(self))
+        await self._listening.serve()
 
     async def stop(self) -> None:
         """Accept no more, and hang up on everybody."""
