@@ -23,6 +23,9 @@ _OPEN_REQUESTS_MAX = 256
 _EXACT_FRAME_BYTES_MAX = 4 << 20
 _WRITE_BUFFER_HIGH_BYTES = 4 << 20
 _JOINED_BYTES_MAX = 64 << 10
+_SPARE_BYTES_MIN = 64 << 10
+_SPARE_BYTES_MAX = 2 << 20
+_SPARES_MAX = 8
 
 Buffer = bytearray | bytes | memoryview
 
@@ -37,13 +40,32 @@ Serve = Callable[["Connection", bytearray, int, int], None]
 
 
 class ReceiveBuffer:
-    """The one buffer that all connections of a loop read into."""
+    """The one buffer that all connections of a loop read into, and a few spare ones for frames too large for it.
 
-    __slots__ = ("data", "view")
+    A fresh buffer of a megabyte costs the kernel as much in page faults as filling it does; a spare one costs nothing.
+    """
+
+    __slots__ = ("_spares", "data", "view")
 
     def __init__(self, size_bytes: int = 256 << 10) -> None:
         self.data = bytearray(size_bytes)
         self.view = memoryview(self.data)
+        self._spares: list[bytearray] = []
+
+    def frame(self, size_bytes: int) -> bytearray:
+        """Return a buffer of at least that size."""
+        if not _SPARE_BYTES_MIN < size_bytes <= _SPARE_BYTES_MAX:
+            return bytearray(size_bytes)
+        spares = self._spares
+        for at in range(len(spares)):
+            if len(spares[at]) >= size_bytes:
+                return spares.pop(at)
+        return bytearray(1 << (size_bytes - 1).bit_length())
+
+    def give_back(self, frame: bytearray) -> None:
+        """Keep a frame's buffer for the next one; by law C2 nobody holds a view of it."""
+        if _SPARE_BYTES_MIN < len(frame) <= _SPARE_BYTES_MAX and len(self._spares) < _SPARES_MAX:
+            self._spares.append(frame)
 
 
 class Connections:
@@ -111,6 +133,7 @@ class Connection(asyncio.BufferedProtocol):
         "_have",
         "_need",
         "_receive",
+        "_room",
         "_serve",
         "_stalled",
         "_writable",
@@ -143,6 +166,7 @@ class Connection(asyncio.BufferedProtocol):
         self._frame: bytearray | None = None
         self._have = 0
         self._need = 0
+        self._room = 0
         self._stalled = False
         self._writable = True
 
@@ -186,7 +210,7 @@ class Connection(asyncio.BufferedProtocol):
         frame = self._frame
         if frame is None:
             return self._receive.view
-        return memoryview(frame)[self._have :]
+        return memoryview(frame)[self._have : self._room]
 
     def buffer_updated(self, nbytes: int) -> None:
         """Serve every whole frame that has arrived."""
@@ -196,7 +220,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._have += nbytes
         frame = self._frame
-        if self._have < len(frame):
+        if self._have < self._room:
             return
         if self._need < 0:
             self._sized(frame)
@@ -205,6 +229,7 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._frame = None
             self._serve(self, frame, 4, self._need)
+            self._receive.give_back(frame)
 
     def _take(self, buffer: bytearray, position: int, end: int) -> None:
         """Serve the frames of a buffer; what they are answered at once leaves in one write."""
@@ -239,10 +264,12 @@ class Connection(asyncio.BufferedProtocol):
         if have < 4:
             # Not even the size is here: ask for exactly those bytes next.
             self._need = -1
+            self._room = 4
             frame = bytearray(4)
         else:
             self._need = _SIZE.unpack_from(buffer, position)[0] + 4
-            frame = bytearray(min(self._need, max(_EXACT_FRAME_BYTES_MAX, 2 * have)))
+            self._room = min(self._need, max(_EXACT_FRAME_BYTES_MAX, 2 * have))
+            frame = self._receive.frame(self._room)
         frame[:have] = memoryview(buffer)[position:end]
         self._frame = frame
         self._have = have

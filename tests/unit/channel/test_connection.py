@@ -116,6 +116,16 @@ def test_memory_follows_bytes_that_arrived_not_the_length_claimed():
     assert len(connection._frame) <= 4 << 20
 
 
+def test_a_spare_buffer_is_longer_than_its_frame_and_no_byte_of_the_last_one_is_served():
+    seen = []
+    connection, _ = connect(lambda c, buf, a, b: seen.append(bytes(buf[a:b])))
+    payloads = [b"a" * 900_000, b"b" * 700_000, b"c" * 400_000, b"d" * 10]
+    for payload in payloads:
+        feed(connection, frame(payload))
+    assert seen == payloads
+    assert len(connection.connections.receive._spares) == 1
+
+
 @pytest.mark.parametrize("size", [-1, (1 << 20) + 1, 2**31 - 1])
 @pytest.mark.parametrize("torn", [False, True])
 def test_an_impossible_size_closes(size, torn):

@@ -212,6 +212,17 @@ def test_an_exchange(bench):
     assert read_all(bench.restart(clean=False)) == expected
 
 
+def test_an_exchange_that_had_not_begun_is_undone(bench):
+    fill(bench.log)
+    bench.log.sync()
+    second = bench.log.segments[1].base_offset
+    cleaned(bench, second, [second + 1]).rename(names.SWAP)
+    cleaned(bench, 0, [1])
+    log = bench.restart()
+    assert read_all(log) == EXPECTED
+    assert not [name for name in os.listdir(bench.log_path) if name.endswith((".cleaned", ".swap"))]
+
+
 class Interrupted(Exception):
     pass
 

@@ -247,6 +247,8 @@ def test_a_raised_start_is_remembered(bench, log):
     fill(log, 20)
     assert log.raise_start_offset(7)
     assert not log.raise_start_offset(6)
+    assert log.epoch_for_offset(6) is None
+    assert log.epoch_for_offset(7) == 0
     with pytest.raises(BrokerError):
         log.raise_start_offset(21)
     log = bench.restart()
