@@ -3,6 +3,7 @@
 from typing import NoReturn
 
 import pytest
+
 from tests.compat.clients import Client
 from tests.peers import jars
 

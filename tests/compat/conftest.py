@@ -6,9 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
+
 from tests.compat.absence import REASONS, need_kafka
+from tests.compat.answers import Pair, Side
 from tests.compat.chosen import CHOSEN, SERVERS, MakeTopic
 from tests.peers.deadline import eventually
+from tests.peers.kafka import KafkaServer
 from tests.peers.server import Server
 
 _serial = itertools.count(1)
@@ -37,6 +40,16 @@ def server(server_class: type[Server], tmp_path_factory: pytest.TempPathFactory)
     """One running server that all tests share."""
     with server_class(tmp_path_factory.mktemp("server")) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def pair(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Apache Kafka beside the server under test, of the same cluster id, to be asked the same questions."""
+    need_kafka()
+    kafka = KafkaServer(tmp_path_factory.mktemp("kafka"))
+    kafka.cluster_id = server.cluster_id
+    with kafka:
+        yield Pair(Side(kafka), Side(server))
 
 
 @pytest.fixture

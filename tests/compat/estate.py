@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, KafkaAdminClient
+
 from tests.compat.clients import CODECS, Confluent, Sample, Seen
 from tests.peers.deadline import eventually
 from tests.peers.server import Server

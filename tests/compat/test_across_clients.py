@@ -1,6 +1,7 @@
 """What any client wrote, every other reads, whatever the codec."""
 
 import pytest
+
 from tests.compat.absence import need
 from tests.compat.clients import CLIENTS, CODECS, Client, Sample
 

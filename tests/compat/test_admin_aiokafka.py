@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+
 from tests.compat.clients import AioKafka, Sample
 
 

@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
     NewTopic,
     ResourceType,
 )
+
 from tests.compat.chosen import MakeTopic
 from tests.compat.clients import Confluent, Sample
 from tests.peers.deadline import eventually

@@ -8,6 +8,7 @@ import pytest
 from kafka import TopicPartition
 from kafka.admin import AlterConfigOp, ConfigResource, KafkaAdminClient
 from kafka.structs import TopicPartitionReplica
+
 from tests.compat.chosen import MakeTopic
 from tests.compat.clients import Confluent, Sample
 from tests.peers.deadline import eventually

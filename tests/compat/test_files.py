@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from kafka.admin import ConfigResource, KafkaAdminClient
+
 from tests.compat import estate
 from tests.compat.chosen import CHOSEN, SERVERS
 from tests.compat.clients import Confluent, Sample

@@ -12,6 +12,7 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as PythonPlace
 from kafka.admin import KafkaAdminClient
 from kafka.admin import OffsetSpec as PythonSpec
+
 from tests.compat.absence import need
 from tests.compat.chosen import MakeTopic
 from tests.compat.clients import CODECS, Confluent, Kcat, Sample

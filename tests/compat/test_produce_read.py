@@ -3,6 +3,7 @@
 import time
 
 import pytest
+
 from tests.compat.absence import need
 from tests.compat.chosen import MakeTopic
 from tests.compat.clients import CLIENTS, CODECS, Client, Sample, Seen

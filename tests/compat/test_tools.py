@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from tests.compat.clients import Confluent, Sample
 from tests.peers.deadline import eventually
 from tests.peers.kafka import tool

@@ -1,6 +1,6 @@
 """The answer to ApiVersions, made once for each finalized set of features."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ottla.broker.api import Api
 from ottla.metadata.feature import SUPPORTED
@@ -12,7 +12,8 @@ from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResp
 class ApiVersions:
     """What is advertised, as a message."""
 
-    def __init__(self, apis: Iterable[Api]) -> None:
+    def __init__(self, apis: Iterable[Api], finalized: Callable[[], dict[str, int]]) -> None:
+        self._finalized = finalized
         self._keys = [
             ApiVersionsResponse.ApiVersion(
                 api_key=api.key, min_version=api.advertised_from, max_version=api.versions.stop - 1
@@ -51,7 +52,7 @@ class ApiVersions:
                 ApiVersionsResponse.FinalizedFeatureKey(
                     name=name, max_version_level=level, min_version_level=level
                 )
-                for name, level in sorted(image.features.all().items())
+                for name, level in sorted(self._finalized().items())
                 if level > 0
             ],
         )

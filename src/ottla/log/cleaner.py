@@ -15,6 +15,7 @@ E4  A log that cannot be cleaned, because what it holds cannot be read, is left 
 `Cleaning.clean` may run in a thread, all else runs on the loop. How often, and how fast, is the caller's business.
 """
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -110,17 +111,20 @@ class Cleaner:
         self.last: Cleaning | None = None
         self._disk = disk
         self._busy: dict[PartitionKey, Cleaning] = {}
+        self._known: dict[PartitionKey, Log] = {}
         self._unclean: dict[PartitionKey, Log] = {}
         self._clean_offsets: dict[str, dict[PartitionKey, int]] = {}
 
     def plan(self, logs: Iterable[tuple[Log, int]], now_ms: int) -> Cleaning | None:
-        """Begin with the dirtiest of `logs`, which come with their last stable offsets; None when none is due."""
+        """Begin with the dirtiest of all `logs`, which come with their last stable offsets; None when none is due."""
+        compacted = [(log, stable_offset) for log, stable_offset in logs if log.config.is_compacted]
+        self._recognize(compacted)
         self.last_run_ms = now_ms
         self.dirtiest_ratio = 0.0
         self.delay_ms_max = 0
         chosen: tuple[Log, Dirt] | None = None
-        for log, stable_offset in logs:
-            if not log.config.is_compacted or self.is_busy(log) or self.is_unclean(log):
+        for log, stable_offset in compacted:
+            if self.is_busy(log) or self.is_unclean(log):
                 continue
             dirt = survey(log, self.clean_offset(log), stable_offset, now_ms)
             self.dirtiest_ratio = max(self.dirtiest_ratio, dirt.ratio)
@@ -136,6 +140,17 @@ class Cleaner:
         cleaning = Cleaning(log, dirt, self._draw(log, dirt, now_ms))
         self._busy[_key(log)] = cleaning
         return cleaning
+
+    def _recognize(self, logs: list[tuple[Log, int]]) -> None:
+        """Forget logs that are gone, so that nothing of theirs is believed of a log made anew under the same name."""
+        known = {_key(log): log for log, _ in logs}
+        for key, log in self._known.items():
+            if known.get(key) is not log:
+                self._unclean.pop(key, None)
+                for directory, offsets in self._clean_offsets.items():
+                    if offsets.pop(key, None) is not None:
+                        self._write(directory)
+        self._known = known
 
     def _draw(self, log: Log, dirt: Dirt, now_ms: int) -> Plan:
         config = log.config
@@ -172,7 +187,13 @@ class Cleaner:
                 new.remove()
                 self._release(cleaning)
                 return False
-            cleaning.log.replace_segments([new], list(old))
+            try:
+                cleaning.log.replace_segments([new], list(old))
+            except OSError as error:
+                # How far the exchange came is for the next start to find out.
+                cleaning.log.storage_error(error)
+                self._give_up(cleaning)
+                return False
             cleaning.sources = cleaning.sources[len(old) :]
         if done.clean_offset is None:
             return True
@@ -187,9 +208,14 @@ class Cleaner:
         What the disk refused may be tried again; what cannot be read may not, unless the log was changed under the
         hands of the reader.
         """
+        if isinstance(error, OSError) or not cleaning.still_stands():
+            self._release(cleaning)
+        else:
+            self._give_up(cleaning)
+
+    def _give_up(self, cleaning: Cleaning) -> None:
         self._release(cleaning)
-        if not isinstance(error, OSError) and cleaning.still_stands():
-            self._unclean[_key(cleaning.log)] = cleaning.log
+        self._unclean[_key(cleaning.log)] = cleaning.log
 
     def _release(self, cleaning: Cleaning) -> None:
         cleaning.drop()
@@ -218,13 +244,6 @@ class Cleaner:
         if known is not None and known > offset:
             self._keep(log, offset)
 
-    def forget(self, log: Log) -> None:
-        """Forget a log that was deleted or moved away."""
-        self._unclean.pop(_key(log), None)
-        directory = _directory(log)
-        if self._offsets(directory).pop(_key(log), None) is not None:
-            self._write(directory)
-
     def _keep(self, log: Log, offset: int) -> None:
         directory = _directory(log)
         self._offsets(directory)[_key(log)] = offset
@@ -241,7 +260,9 @@ class Cleaner:
         return known
 
     def _write(self, directory: str) -> None:
-        write_offsets(self._disk, f"{directory}/{CLEANER_OFFSETS}", self._clean_offsets[directory])
+        # An old checkpoint costs work after a restart and loses nothing; a broken disk is noticed by the logs.
+        with contextlib.suppress(OSError):
+            write_offsets(self._disk, f"{directory}/{CLEANER_OFFSETS}", self._clean_offsets[directory])
 
 
 def survey(log: Log, clean_offset: int | None, stable_offset: int, now_ms: int) -> Dirt:

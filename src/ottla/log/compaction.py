@@ -3,7 +3,9 @@
 N1  Only rolled segments are read, through handles of its own, and only `.cleaned` files are written, so the work may be
     done in a thread while the log is in use.
 N2  A replacement is complete and on the device, indexes included, before it is handed out.
-N3  Work comes in slices of about one read buffer; between two of them it may be paced, or dropped without a trace.
+N3  A replacement reaches as far as what it replaces: its last batch stays, emptied if need be. So the log does not lose
+    its last offset, and loading after a crash knows from the new segment which old ones it stands for.
+N4  Work comes in slices of about one read buffer; between two of them it may be paced, or dropped without a trace.
 
     plan on the loop --compact()--> slices in a thread --Replacement--> `Log.replace_segments` on the loop
 """
@@ -100,7 +102,6 @@ def compact(plan: Plan) -> Generator[Slice, None, None]:
         latest,
         CleanedTransactions(plan.aborted),
         plan.producers,
-        end_offset=plan.end_offset,
         now_ms=plan.now_ms,
         delete_retention_ms=plan.delete_retention_ms,
     )
@@ -152,12 +153,15 @@ def _map_batch(
 def _rewrite(plan: Plan, group: Sequence[Source], sieve: Sieve) -> Iterator[Slice]:
     disk, interval_bytes = plan.disk, plan.limits.index_interval_bytes
     cleaned = Segment.create(disk, plan.directory, group[0].base_offset, names.CLEANED)
+    left = sum(source.size_bytes for source in group)
     try:
         for source in group:
             for data, batches in _chunks(plan, source):
                 records_read, records_kept = sieve.records_read, sieve.records_kept
-                kept = [part for pos, batch in batches if (part := sieve.sift(data, pos, batch)) is not None]
-                out = b"".join(kept)
+                left -= len(data)
+                last = batches[-1][0] if left == 0 else -1
+                parts = (sieve.sift(data, pos, batch, is_last=pos == last) for pos, batch in batches)
+                out = b"".join(part for part in parts if part is not None)
                 if out:
                     cleaned.append(out, interval_bytes)
                 yield Slice(

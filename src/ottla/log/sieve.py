@@ -5,7 +5,7 @@ Z2  A tombstone, and a marker whose transaction is gone, stay until their batch'
     that meets them sets it to now plus `delete.retention.ms`, a later one drops them when it has passed (KIP-534).
 Z3  Records of an aborted transaction go.
 Z4  A batch keeps base offset, last offset, producer and sequence numbers, whatever it loses. It stays even when empty
-    if it holds the last sequence or epoch of a producer still known, or ends the cleaned part of the log.
+    if it holds the last sequence or epoch of a producer still known, or is the last one of the segments it is in.
 
 A batch that loses nothing is copied as it is. The rest keep the bytes of their records; only a new delete horizon,
 which takes the place of the base timestamp, makes the records' own timestamps be written anew.
@@ -54,7 +54,6 @@ class Sieve:
 
     __slots__ = (
         "_delete_retention_ms",
-        "_end_offset",
         "_latest",
         "_now_ms",
         "_producers",
@@ -69,22 +68,19 @@ class Sieve:
         transactions: CleanedTransactions,
         producers: Mapping[int, LastBatch],
         *,
-        end_offset: int,
         now_ms: int,
         delete_retention_ms: int,
     ) -> None:
-        """Sift a log whose part below `end_offset` is to be cleaned."""
         self.transactions = transactions
         self.records_read = 0
         self.records_kept = 0
         self._latest = latest
         self._producers = producers
-        self._end_offset = end_offset
         self._now_ms = now_ms
         self._delete_retention_ms = delete_retention_ms
 
-    def sift(self, data: bytes, pos: int, batch: Batch) -> Bytes | None:
-        """Return what stays of the batch at `pos`, or None."""
+    def sift(self, data: bytes, pos: int, batch: Batch, *, is_last: bool = False) -> Bytes | None:
+        """Return what stays of the batch at `pos`, or None; of the last one before a new segment, something does."""
         self.records_read += batch.record_count
         control = batch.attributes & CONTROL != 0
         if control:
@@ -93,14 +89,13 @@ class Sieve:
             dropped = needless and horizon is not None and horizon <= self._now_ms
         else:
             dropped = needless = self.transactions.on_data(batch)
-        stays_empty = self._ends_producer(batch) or batch.end_offset == self._end_offset
         if dropped:
-            return _emptied(batch) if stays_empty else None
+            return self._emptied(batch, is_last)
         records = read_body(data, pos, batch)
         spans = list(walk(records, batch.record_count))
         kept = spans if control else self._latest_of(spans, batch)
         if not kept:
-            return _emptied(batch) if stays_empty else None
+            return self._emptied(batch, is_last)
         self.records_kept += len(kept)
         expires = needless if control else not all(span.has_value for span in kept)
         if expires and not batch.has_delete_horizon:
@@ -108,6 +103,21 @@ class Sieve:
         if len(kept) == len(spans):
             return memoryview(data)[pos : pos + batch.batch_length + LOG_OVERHEAD]
         return _rewritten(batch, records, kept, None)
+
+    def _emptied(self, batch: Batch, is_last: bool) -> bytearray | None:
+        max_timestamp = batch.max_timestamp
+        if not self._ends_producer(batch):
+            if not is_last:
+                return None
+            # Only a producer's age is counted from a batch without records; the segment's is from its records.
+            max_timestamp = NO_TIMESTAMP
+        header = batch._replace(
+            attributes=batch.attributes & ~(CODEC_MASK | DELETE_HORIZON),
+            base_timestamp=NO_TIMESTAMP,
+            max_timestamp=max_timestamp,
+            record_count=0,
+        )
+        return assemble(header, b"")
 
     def _ends_producer(self, batch: Batch) -> bool:
         if batch.producer_id == NO_PRODUCER_ID:
@@ -150,11 +160,6 @@ def marker_type(data: bytes, pos: int, batch: Batch) -> ControlType | None:
         kind = control_type(span.key)
         return ControlType.LEADER_CHANGE if kind is None else kind
     return None
-
-
-def _emptied(batch: Batch) -> bytearray:
-    attributes = batch.attributes & ~(CODEC_MASK | DELETE_HORIZON)
-    return assemble(batch._replace(attributes=attributes, base_timestamp=NO_TIMESTAMP, record_count=0), b"")
 
 
 def _rewritten(batch: Batch, records: bytes, kept: list[Span], horizon_ms: int | None) -> bytearray:

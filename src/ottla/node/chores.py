@@ -33,6 +33,7 @@ class Chores:
         table = (
             ("retention", every("log.retention.check.interval.ms"), self._retention),
             ("checkpoint", every("log.flush.offset.checkpoint.interval.ms"), self._checkpoint),
+            ("start offsets", every("log.flush.start.offset.checkpoint.interval.ms"), self._checkpoint),
             (
                 "high watermarks",
                 every("replica.high.watermark.checkpoint.interval.ms"),
@@ -133,12 +134,15 @@ class Chores:
         self._cleaning = cleaning
 
         def done(result: Any, error: BaseException | None) -> None:
-            self._cleaning = None
             if error is not None:
+                self._cleaning = None
                 self._cleaner.fail(cleaning, error)
                 node.report(f"cleaning {cleaning.log.topic}-{cleaning.log.partition} failed: {error!r}")
             elif self._cleaner.install(cleaning, result):
-                self._clean()
+                node.background.run(cleaning.clean, done)  # it goes on, a slice at a time
+            else:
+                self._cleaning = None
+                self._clean()  # perhaps another log is due
 
         node.background.run(cleaning.clean, done)
 

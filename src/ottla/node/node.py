@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ottla import __version__
 from ottla.broker.broker import Broker
-from ottla.broker.directories import record_directory
+from ottla.broker.directories import record_directory, record_misplaced
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.fetch_session import FetchSessions
 from ottla.broker.metrics.page import Page
@@ -77,6 +77,7 @@ class Node:
         self._stopping = False
         self._unfenced = asyncio.Event()
         self.values = settings.broker_values
+        self._metadata_path = world.disk.absolute(settings.metadata_log_dir)
 
     # Start
 
@@ -97,7 +98,7 @@ class Node:
             self.world.clock,
             self.world.timers,
             FetchSessions(self.values["max.incremental.fetch.session.cache.slots"], self.world.entropy.below),
-            ApiVersions(APIS),
+            ApiVersions(APIS, lambda: self.quorum.finalized_features),
             self.connections,
         )
         self.dispatcher = Dispatcher(APIS, self.broker, self.report)
@@ -113,10 +114,12 @@ class Node:
             self.world.timers,
             lambda partition, directory: record_directory(self.broker, partition, directory),
             self.report,
+            lambda: self.values["replica.alter.log.dirs.io.max.bytes.per.second"],
         )
         self.mover.resume()
         self.chores = Chores(self)
         await self._unfenced.wait()
+        record_misplaced(self.broker, self.table.names())
         for listening in self._listening:
             await listening.serve()
         await self._serve_metrics()
@@ -137,7 +140,7 @@ class Node:
             ) from None
 
     def _open_directories(self) -> None:
-        for path in self.settings.directories:
+        for path in sorted({self.world.disk.absolute(each) for each in self.settings.directories}):
             directory = LogDirectory(
                 path, self.world.disk, self.world.entropy, self.report, self._directory_failed
             )
@@ -181,7 +184,7 @@ class Node:
 
     def _make_quorum(self) -> Quorum[Controller]:
         settings, values = self.settings, self.values
-        metadata = next(each for each in self.directories if each.path == settings.metadata_log_dir)
+        metadata = next(each for each in self.directories if each.path == self._metadata_path)
         assert metadata.identity is not None
         addresses = tuple(
             Address(each.name, each.host, each.port) for each in settings.advertised_controllers
@@ -229,7 +232,8 @@ class Node:
     def _make_table(self) -> PartitionTable:
         synced = AckFlusher(self.workers, self.world.timers.call_soon, self._sync_failed)
         self.flusher: Flusher = synced if self.values["ottla.flush"] == "ack" else OsFlusher(synced)
-        data = [directory for directory in self.directories if directory.path in self.settings.log_dirs]
+        paths = [self.world.disk.absolute(path) for path in self.settings.log_dirs]
+        data = [directory for directory in self.directories if directory.path in paths]
         return PartitionTable(
             self.settings.node_id,
             data,
@@ -309,7 +313,12 @@ class Node:
         if own is not None:
             self.broker.epoch = own.epoch
         self.broker.adopt(image)
-        if self.settings.node_id in self.broker.alive:
+        if self._unfenced.is_set():
+            record_misplaced(
+                self.broker,
+                ((topic.name, index) for topic in delta.topics.values() for index in topic.partitions),
+            )
+        elif self.settings.node_id in self.broker.alive:
             self._unfenced.set()
 
     def _sync_failed(self, partition: Partition, error: OSError) -> None:
@@ -324,7 +333,7 @@ class Node:
         self.table.take_offline(directory, storage_error(error))
         if all(each.offline is not None for each in self.table.directories):
             self._give_up(f"no data directory is left: {error}")
-        elif directory.path == self.settings.metadata_log_dir:
+        elif directory.path == self._metadata_path:
             self._give_up(f"the directory of the metadata log failed: {error}")
 
     # Stop

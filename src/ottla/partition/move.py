@@ -120,7 +120,8 @@ class Mover:
         self._add(Move(partition, source, target, future))
 
     def resume(self) -> None:
-        """Go on with the moves that the last stop interrupted; a future log of nobody's is removed."""
+        """Go on with the moves that the last stop interrupted; twins and the future logs of nobody are removed."""
+        self._remove_twins()
         for target in self._table.directories:
             for (topic, index), future in tuple(target.futures.items()):
                 partition = self._table.find((topic, index), by_id=False)
@@ -131,6 +132,19 @@ class Mover:
                     target.delete_log(future)
                 else:
                     self._add(Move(partition, source, target, future))
+
+    def _remove_twins(self) -> None:
+        """Finish swaps that a crash cut in two (V3): the log that the table chose stays."""
+        homes: dict[Name, list[LogDirectory]] = {}
+        for directory in self._table.directories:
+            for name in directory.logs:
+                homes.setdefault(name, []).append(directory)
+        for name, directories in homes.items():
+            partition = self._table.find(name, by_id=False) if len(directories) > 1 else None
+            if partition is not None:
+                for directory in directories:
+                    if directory.logs[name] is not partition.log:
+                        directory.delete_log(directory.logs[name])
 
     def directory_of(self, partition: Partition) -> LogDirectory:
         """Return where a partition lives."""
@@ -158,11 +172,10 @@ class Mover:
         try:
             if self._wanted(move):
                 size = self._step(move)
-        except BrokerError as error:
-            self._drop(move)
-            self._report(f"moving {_name(move)} to {move.target.path} has failed: {error}")
-        if self.moves.pop(_key(move), None) is move:
-            self.moves[_key(move)] = move  # to the back of the line
+        except (BrokerError, OSError) as error:
+            self._fail(move, error)
+        if self.moves.get(_key(move)) is move:
+            self.moves[_key(move)] = self.moves.pop(_key(move))  # to the back of the line
         self._timers.call_later(size / max(1, self._bytes_per_second_max()), self._turn)
 
     def _wanted(self, move: Move) -> bool:
@@ -195,8 +208,7 @@ class Mover:
             try:
                 self._synced(move, end_offset, error)
             except (BrokerError, OSError) as failure:
-                self._drop(move)
-                self._report(f"moving {_name(move)} to {move.target.path} has failed: {failure}")
+                self._fail(move, failure)
             if not self._running and self.moves:
                 self._running = True
                 self._timers.call_later(0, self._turn)
@@ -229,6 +241,11 @@ class Mover:
         move.source.delete_log(old)
         self._moved(partition, target)
 
+    def _fail(self, move: Move, error: Exception) -> None:
+        self._drop(move)
+        partition = move.partition
+        self._report(f"moving {partition.topic}-{partition.index} to {move.target.path} has failed: {error}")
+
     def _drop(self, move: Move) -> None:
         del self.moves[_key(move)]
         if not move.target.offline:
@@ -242,7 +259,3 @@ def _sync_all(files: list[File]) -> None:
 
 def _key(move: Move) -> Name:
     return (move.partition.topic, move.partition.index)
-
-
-def _name(move: Move) -> str:
-    return f"{move.partition.topic}-{move.partition.index}"

@@ -50,11 +50,15 @@ class Partition:
         "bytes_in",
         "bytes_out",
         "error",
+        "fetch_failures",
+        "fetch_requests",
         "high_watermark",
         "index",
         "leader_epoch",
         "log",
         "messages_in",
+        "produce_failures",
+        "produce_requests",
         "readers",
         "topic",
         "topic_id",
@@ -72,6 +76,10 @@ class Partition:
         self.bytes_in = 0
         self.bytes_out = 0
         self.messages_in = 0
+        self.produce_requests = 0
+        self.produce_failures = 0
+        self.fetch_requests = 0
+        self.fetch_failures = 0
         self._waiters: deque[tuple[int, Continuation]] = deque()
         self._flusher = flusher
 

@@ -89,6 +89,10 @@ class PartitionTable:
         except BrokerError:
             return None
 
+    def names(self) -> list[Name]:
+        """Return the name of every partition, awake or not."""
+        return [*self.partitions, *self.asleep]
+
     def __len__(self) -> int:
         return len(self.partitions) + len(self.asleep)
 

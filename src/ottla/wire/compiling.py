@@ -3,9 +3,8 @@
 The source of a codec can be read: `source_of(ProduceRequest, "decoder", 9)`.
 """
 
-import linecache
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from ottla.wire.decoding import decoder_source
 from ottla.wire.encoding import encoder_source
@@ -23,7 +22,7 @@ def codec_source(cls: type[Message], what: str, version: int) -> Source:
 
 def compile_codec(cls: type[Message], what: str, version: int) -> Callable[..., Any]:
     """One codec of a message at a version."""
-    return _load(codec_source(cls, what, version), f"{cls.__module__}.{cls.__qualname__} v{version} {what}")
+    return codec_source(cls, what, version).load(f"{cls.__module__}.{cls.__qualname__} v{version} {what}")
 
 
 def source_of(cls: type[Message], what: str, version: int) -> str:
@@ -51,13 +50,4 @@ def compile_init(cls: type[Struct]) -> Callable[..., None]:
         for store in stores:
             source.line(store)
         source.line("self.unknown_tags = unknown_tags")
-    return cast(Callable[..., None], _load(source, f"{cls.__module__}.{cls.__qualname__} constructor"))
-
-
-def _load(source: Source, title: str) -> Callable[..., Any]:
-    text = source.text()
-    filename = f"<{title}>"
-    # Tracebacks and profilers can then show the generated lines.
-    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-    exec(compile(text, filename, "exec"), source.names)
-    return cast(Callable[..., Any], source.names[source.entry])
+    return source.load(f"{cls.__module__}.{cls.__qualname__} constructor")

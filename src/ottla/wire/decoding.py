@@ -17,8 +17,10 @@ from ottla.wire import tags, varint
 from ottla.wire.errors import ProtocolError
 from ottla.wire.field import Field
 from ottla.wire.layout import has_records, minimum_size
+from ottla.wire.lone import write_lone
 from ottla.wire.message import Message, Struct, fields_of
 from ottla.wire.primitive import Primitive
+from ottla.wire.run import ROWS_MIN, Run, run_of
 from ottla.wire.source import Source
 
 _UNPACKERS: dict[str, Any] = {}
@@ -55,13 +57,14 @@ class _DecoderWriter:
             source.bind(name, value)
         source.line("def decode(buf, pos, end):")
         with source.block():
+            write_lone(source, self.cls, self.version, self.flexible)
             source.line("try:")
             with source.block():
                 if self.flexible:
                     source.line(f"budget = {tags.BUDGET}")
                 if has_records(self.cls):
                     source.line("view = memoryview(buf)")
-                root = self.new(self.cls)
+                root = self.source.new(self.cls)
                 self.struct(self.cls, root, self.cls.__name__)
                 self.settle()
             source.line("except (IndexError, StructError, UnicodeDecodeError) as cause:")
@@ -147,12 +150,6 @@ class _DecoderWriter:
                     source.line(f"{name}, pos = read_varint(buf, {self.at(-1)})")
                     source.line(f"pos -= {self.offset}")
 
-    def new(self, cls: type[Struct]) -> str:
-        """Make an empty instance; its slots are all stored by `struct`."""
-        var = self.source.fresh("o")
-        self.source.line(f"{var} = new({self.source.bind(cls.__name__, cls)})")
-        return var
-
     def struct(self, cls: type[Struct], var: str, path: str) -> None:
         """Read every field of a struct into `var`."""
         tagged: list[Field] = []
@@ -170,10 +167,7 @@ class _DecoderWriter:
             self.source.line(f"{var}.unknown_tags = None")
 
     def store_default(self, field: Field, var: str) -> None:
-        value = repr(field.default)
-        if field.default_is_fresh:
-            value = "[]" if field.array else f"{self.source.bind(field.kind.__name__, field.kind)}()"
-        self.source.line(f"{var}.{field.name} = {value}")
+        self.source.line(f"{var}.{field.name} = {self.source.default(field)}")
 
     def tags(self, cls: type[Struct], tagged: list[Field], var: str, path: str) -> None:
         source = self.source
@@ -258,7 +252,7 @@ class _DecoderWriter:
 
     def inline_struct(self, field: Field, target: str, path: str) -> None:
         if not self.nullable(field):
-            var = self.new(field.kind)
+            var = self.source.new(field.kind)
             self.source.line(f"{target} = {var}")
             self.struct(field.kind, var, path)
             return
@@ -270,7 +264,7 @@ class _DecoderWriter:
             self.source.line(f"{target} = None")
         self.source.line("else:")
         with self.source.block():
-            var = self.new(field.kind)
+            var = self.source.new(field.kind)
             self.source.line(f"{target} = {var}")
             self.struct(field.kind, var, path)
             self.settle()
@@ -346,14 +340,16 @@ class _DecoderWriter:
 
     def structs(self, field: Field, target: str, path: str) -> None:
         least = minimum_size(field.kind, self.version, self.flexible)
-        items = self.begin_array(field, least, target, path)
+        items = self.begin_array(field, least, target, path, run_of(field.kind, self.version, self.flexible))
         with self.source.block():
-            var = self.new(field.kind)
+            var = self.source.new(field.kind)
             self.source.line(f"{items}.append({var})")
             self.struct(field.kind, var, path)
             self.settle()
 
-    def begin_array(self, field: Field, least: int, target: str, path: str) -> str:
+    def begin_array(
+        self, field: Field, least: int, target: str, path: str, run: Run | None = None
+    ) -> str:
         """Read a count and open the loop over its elements.
 
         Elements are made one by one as their bytes are read, so a count by itself allocates nothing; one
@@ -382,6 +378,16 @@ class _DecoderWriter:
                 self.null(False, target, path)
             source.line(f"{target} = {items} = []")
         self.settle()
+        if run is not None:
+            rows = source.fresh("rows")
+            read = source.bind(f"run_of_{field.kind.__name__}", run.reader())
+            source.line(f"if {count} > {ROWS_MIN if compact else ROWS_MIN - 1}:")
+            with source.block():
+                source.line(f"{rows} = {read}(buf, pos, end, {elements})")
+                source.line(f"if {rows}:")
+                with source.block():
+                    source.line(f"{target}, pos = {rows}")
+                    source.line(f"{count} = 0")
         source.line(f"while {count} > {1 if compact else 0}:")
         with source.block():
             source.line(f"{count} -= 1")

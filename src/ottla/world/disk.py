@@ -69,6 +69,10 @@ class Disk(Protocol):
         """Return a handle; a caller that knows the size saves the look-up."""
         ...
 
+    def absolute(self, path: str) -> str:
+        """Return the whole path, for those who work elsewhere."""
+        ...
+
     def exists(self, path: str) -> bool:
         """Say whether anything is at `path`."""
         ...
@@ -242,6 +246,10 @@ class RealDisk:
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
                 size = 0
         return RealFile(path, size)
+
+    def absolute(self, path: str) -> str:
+        """Return the whole path, for those who work elsewhere."""
+        return os.path.abspath(path)
 
     def exists(self, path: str) -> bool:
         """Say whether anything is at `path`."""

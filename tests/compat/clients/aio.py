@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+
 from tests.compat.clients.client import READ_SECONDS_MAX, Sample, Seen
 
 

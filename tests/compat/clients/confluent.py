@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
 from tests.compat.clients.client import READ_SECONDS_MAX, Sample, Seen
 
 

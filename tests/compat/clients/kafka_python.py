@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
 from tests.compat.clients.client import READ_SECONDS_MAX, Sample, Seen
 
 

@@ -136,7 +136,7 @@ class Station:
             self.clock,
             self.timers,
             FetchSessions(100, self.entropy.below),
-            ApiVersions(()),
+            ApiVersions((), lambda: self.quorum.finalized_features),
             self.connections,
         )
         self.broker.mover = Mover(

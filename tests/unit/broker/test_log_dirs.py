@@ -5,7 +5,9 @@ import pytest
 from ottla.broker.apis.alter_replica_log_dirs import API as ALTER
 from ottla.broker.apis.describe_log_dirs import API as DESCRIBE
 from ottla.broker.apis.incremental_alter_configs import API as ALTER_CONFIGS
+from ottla.broker.directories import record_misplaced
 from ottla.log.config import LogConfig
+from ottla.metadata.directory import UNASSIGNED
 from ottla.partition import move as module
 from ottla.partition.move import Mover
 from ottla.wire.batch import scan
@@ -341,6 +343,28 @@ def test_a_sync_that_fails_ends_the_move(station):
     assert "has failed" in station.reports[-1]
 
 
+def test_a_log_that_cannot_be_read_ends_the_move_and_not_the_mover(station, monkeypatch):
+    station.create("t", 2)
+    station.produce("t", 0)
+    station.produce("t", 1)
+    first, source, target = home(station, "t", 0)
+    copy = module.Move.copy
+
+    def broken(move):
+        if move.partition is first:
+            raise OSError("bad sector")
+        return copy(move)
+
+    monkeypatch.setattr(module.Move, "copy", broken)
+    second, _, elsewhere = home(station, "t", 1)
+    station.broker.mover.start(first, target)
+    station.broker.mover.start(second, elsewhere)
+    station.settle()
+    assert first.log is source.logs["t", 0]
+    assert second.log is elsewhere.logs["t", 1]
+    assert "bad sector" in station.reports[-1]
+
+
 def test_an_interrupted_move_goes_on_after_the_next_start(station):
     station.create("t")
     station.produce("t", count=5)
@@ -354,6 +378,33 @@ def test_an_interrupted_move_goes_on_after_the_next_start(station):
     assert partition.log is future
     assert partition.log.end_offset == 10
     assert target.futures == {}
+
+
+def test_a_swap_that_a_crash_cut_in_two_is_finished(station):
+    station.create("t")
+    station.produce("t", count=5)
+    partition, source, target = home(station)
+    twin = target.create_log("t", 0, partition.topic_id, LogConfig())
+    twin.append_as_follower(partition.log.read(0, 1 << 20, 5))
+    station.broker.mover.resume()
+    assert ("t", 0) not in target.logs
+    assert source.logs["t", 0] is partition.log
+    assert not station.disk.exists(f"{target.path}/t-0")
+
+
+def test_the_controller_hears_where_new_partitions_lie(station):
+    station.create("t", 3)
+    names = [("t", index) for index in range(3)]
+    assert station.broker.image.partition("t", 0).directories == (UNASSIGNED,)
+    record_misplaced(station.broker, [*names, ("nowhere", 0)])
+    station.settle()
+    for index in range(3):
+        _, source, _ = home(station, "t", index)
+        assert station.broker.image.partition("t", index).directories == (source.identity.directory_id,)
+    end_offset = station.quorum.end_offset
+    record_misplaced(station.broker, names)
+    station.settle()
+    assert station.quorum.end_offset == end_offset  # all is known
 
 
 def test_a_mover_that_was_stopped_moves_nothing(station):

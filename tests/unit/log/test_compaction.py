@@ -1,6 +1,7 @@
 """A plan carried out: what is mapped, what is written, and that a stopped plan leaves nothing."""
 
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -162,6 +163,24 @@ def test_the_cleaned_segment_is_indexed_and_dated(disk, tmp_path):
     assert fresh.tail_end_offset() == 40
     assert fresh.offset_index.ascends()
     assert fresh.time_index.ascends()
+
+
+def test_a_replacement_reaches_as_far_as_what_it_replaces(disk, tmp_path):
+    segments = [
+        segment(disk, tmp_path, 0, batch(0, (b"a", b"1"))),
+        segment(
+            disk, tmp_path, 1, batch(1, (b"b", b"1"), (b"c", b"1")), batch(3, (b"b", b"2"), (b"b", b"3"))
+        ),
+        segment(disk, tmp_path, 5),
+        segment(disk, tmp_path, 6, batch(6, (b"b", b"4"), (b"c", b"2"))),
+    ]
+    apart = replace(LIMITS, segment_bytes=280)
+    replacements, _, _ = run(plan(disk, tmp_path, segments, end_offset=8, limits=apart))
+    assert [[old.base_offset for old in replacement.old] for replacement in replacements] == [[0, 1, 5], [6]]
+    first = replacements[0].new
+    assert content(first) == [(0, b"a", b"1")]
+    headers = [header for _, header in scan(first.file.read(0, first.size_bytes))]
+    assert [(header.end_offset, header.record_count) for header in headers] == [(1, 1), (5, 0)]
 
 
 def test_aborted_transactions_reach_the_index_of_their_markers_segment(disk, tmp_path):

@@ -18,7 +18,7 @@ RETENTION = 60_000
 THEN = 1_700_000_000_000
 
 
-def sieve(latest=(), *, covered=1_000, aborted=(), producers=None, end_offset=1_000, now_ms=NOW):
+def sieve(latest=(), *, covered=1_000, aborted=(), producers=None, now_ms=NOW):
     offsets = LatestOffsets(1 << 20, 0)
     for key, offset in dict(latest).items():
         offsets.put(key, offset)
@@ -27,14 +27,13 @@ def sieve(latest=(), *, covered=1_000, aborted=(), producers=None, end_offset=1_
         offsets,
         CleanedTransactions(aborted),
         producers or {},
-        end_offset=end_offset,
         now_ms=now_ms,
         delete_retention_ms=RETENTION,
     )
 
 
-def sift(s, data, pos=0):
-    return s.sift(bytes(data), pos, Batch.parse(data, pos))
+def sift(s, data, pos=0, **how):
+    return s.sift(bytes(data), pos, Batch.parse(data, pos), **how)
 
 
 def records(*pairs, start=0):
@@ -141,11 +140,12 @@ def test_the_last_batch_of_a_producer_stays_empty(codec):
     assert sift(sieve(), kept) is None
 
 
-def test_the_last_batch_of_the_cleaned_part_stays_empty():
+def test_the_last_batch_of_the_segments_stays_empty():
     data = batch((b"a", b"1"), (b"b", b"2"), start=20)
-    kept = sift(sieve({b"a": 70, b"b": 71}, end_offset=22), data)
+    kept = sift(sieve({b"a": 70, b"b": 71}), data, is_last=True)
     assert Batch.parse(kept).record_count == 0
     assert Batch.parse(kept).end_offset == 22
+    assert Batch.parse(kept).max_timestamp == -1
 
 
 def transaction(offset, *pairs, producer_id=1, epoch=0):

@@ -157,6 +157,7 @@ class _Fetch:
             table = self._broker.table
             topic, index = wanted.key
             partition = table.by_id(topic, index) if self._by_id else table.by_name(topic, index)  # type: ignore[arg-type]
+            partition.fetch_requests += 1
             partition.check_epoch(wanted.leader_epoch)
             log = partition.log
             offset = wanted.offset
@@ -184,6 +185,8 @@ class _Fetch:
             else:
                 part.aborted_transactions = None
         except BrokerError as error:
+            if partition is not None:
+                partition.fetch_failures += 1
             part.error_code = error.code
             part.high_watermark = part.last_stable_offset = part.log_start_offset = -1
             part.aborted_transactions = None

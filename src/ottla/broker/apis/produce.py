@@ -33,11 +33,13 @@ def handle(
         for wanted in topic.partition_data:
             part = Part(index=wanted.index)
             parts.append(part)
+            partition = None
             try:
                 if version >= 13:
                     partition = table.by_id(topic.topic_id, wanted.index)
                 else:
                     partition = table.by_name(topic.name, wanted.index)
+                partition.produce_requests += 1
                 if acks not in (-1, 0, 1):
                     raise BrokerError(ErrorCode.INVALID_REQUIRED_ACKS)
                 records = wanted.records
@@ -55,6 +57,8 @@ def handle(
                     waits.append((partition, appended.end_offset, part))
             except BrokerError as error:
                 refused = True
+                if partition is not None:
+                    partition.produce_failures += 1
                 part.base_offset = -1
                 part.error_code = error.code
                 part.error_message = error.message

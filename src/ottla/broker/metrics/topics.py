@@ -15,6 +15,10 @@ COUNTERS = (
     ("messagesin_total", "messages_in", "Records appended."),
     ("bytesin_total", "bytes_in", "Bytes appended."),
     ("bytesout_total", "bytes_out", "Bytes read."),
+    ("totalproducerequests_total", "produce_requests", "Appends asked for."),
+    ("failedproducerequests_total", "produce_failures", "Appends refused."),
+    ("totalfetchrequests_total", "fetch_requests", "Reads asked for."),
+    ("failedfetchrequests_total", "fetch_failures", "Reads refused."),
 )
 
 
