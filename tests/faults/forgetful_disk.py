@@ -257,6 +257,9 @@ class ForgetfulDisk:
                 size = len(self.file_at(path, create=create).data)
         return ForgetfulFile(self, path, size)
 
+    def absolute(self, path: str) -> str:
+        return path
+
     def exists(self, path: str) -> bool:
         with self.at("read", path):
             return self._node(path) is not None

@@ -5,11 +5,11 @@ The codes are those that Apache Kafka 4.3.1 answered when it was sent the same b
 
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from ottla.wire.compression import Codec
 from ottla.wire.errors import ErrorCode
+from ottla.wire.messages.produce import ProduceRequest, ProduceResponse
 from tests.faults.by_hand import Hand, batch, hand
 from tests.peers.ottla import OttlaServer
 
@@ -103,8 +103,6 @@ def test_what_is_more_or_less_than_one_batch_is_refused(server: OttlaServer) -> 
 
 def test_good_partitions_of_a_request_are_stored(server: OttlaServer) -> None:
     """One bad batch does not take the others of its request with it, with any acks."""
-    from ottla.wire.messages.produce import ProduceRequest, ProduceResponse
-
     topic_data = ProduceRequest.TopicProduceData
     bad = bytearray(batch(b"bad"))
     bad[-1] ^= 1
@@ -128,7 +126,7 @@ def test_good_partitions_of_a_request_are_stored(server: OttlaServer) -> None:
         assert client.end_offset("mixed", partition=1) == 0
 
 
-def test_a_corrupt_batch_leaves_nothing_in_the_files(server: OttlaServer, tmp_path: Path) -> None:
+def test_a_corrupt_batch_leaves_nothing_in_the_files(server: OttlaServer) -> None:
     with hand(server.port) as client:
         assert client.create_topic("files") is ErrorCode.NONE
         log = server.log_dir / "files-0" / "00000000000000000000.log"

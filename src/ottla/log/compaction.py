@@ -144,10 +144,10 @@ def _map_batch(
     if batch.is_control:
         transactions.on_marker(batch, marker_type(data, pos, batch))
     elif not transactions.on_data(batch):
-        for span in walk(read_body(data, pos, batch), batch.record_count):
-            offset = batch.base_offset + span.offset_delta
-            if span.key is not None and offset >= start_offset:
-                latest.put(span.key, offset)
+        base_offset = batch.base_offset
+        for _, _, _, _, delta, key, _ in walk(read_body(data, pos, batch), batch.record_count):
+            if key is not None and base_offset + delta >= start_offset:
+                latest.put(key, base_offset + delta)
 
 
 def _rewrite(plan: Plan, group: Sequence[Source], sieve: Sieve) -> Iterator[Slice]:

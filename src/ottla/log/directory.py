@@ -293,6 +293,21 @@ class LogDirectory:
                     log.rest()
         self._last_ends = ends
 
+    def abandon(self) -> None:
+        """Let go of a directory that was opened but not loaded, as it was found."""
+        if self.was_clean:
+            self._leave_marker(self.previous_broker_epoch)
+        self._release()
+
+    def _leave_marker(self, broker_epoch: int) -> None:
+        content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+        self.disk.write_atomic(f"{self.path}/{CLEAN_SHUTDOWN}", content.encode())
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
     def close(
         self,
         *,
@@ -317,9 +332,6 @@ class LogDirectory:
                 log.rest()
             if clean:
                 self.checkpoint()
-                content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
-                self.disk.write_atomic(f"{self.path}/{CLEAN_SHUTDOWN}", content.encode())
+                self._leave_marker(broker_epoch)
         finally:
-            if self._lock is not None:
-                self._lock.release()
-                self._lock = None
+            self._release()

@@ -12,6 +12,7 @@ N3  A directory that fails takes its partitions with it. When no directory is le
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from ottla import __version__
@@ -74,7 +75,8 @@ class Node:
         self.cluster_id = ""
         self._listening: list[Listening] = []
         self._incarnation_id = world.entropy.uuid()
-        self._stopping = False
+        self._ends = AsyncExitStack()
+        self._started = False
         self._unfenced = asyncio.Event()
         self.values = settings.broker_values
         self._metadata_path = world.disk.absolute(settings.metadata_log_dir)
@@ -84,11 +86,15 @@ class Node:
     async def start(self) -> None:
         """Become a serving member of the cluster."""
         self._open_directories()
+        self._load_directories()
         self.workers = [self.world.worker(f"sync-{number}") for number in range(_SYNC_THREADS)]
         self.background = self.world.worker("background")
         self.quorum: Quorum[Controller] = self._make_quorum()
+        self._ends.callback(self.quorum.close)
+        self._ends.push_async_callback(self._stop_workers)
         self.table = self._make_table()
         self.connections = self._make_connections()
+        self._ends.callback(self._close_connections)
         self.broker = Broker(
             self.settings.node_id,
             self.cluster_id,
@@ -104,6 +110,7 @@ class Node:
         self.dispatcher = Dispatcher(APIS, self.broker, self.report)
         self.quorum.listen(self._follow)
         self.quorum.start(self._lead)
+        self._started = True
         for stray in self.table.put_strays_aside(self.quorum.image):
             self.report(f"{stray} belongs to no topic of this cluster and was put aside")
         await self._listen()
@@ -117,7 +124,9 @@ class Node:
             lambda: self.values["replica.alter.log.dirs.io.max.bytes.per.second"],
         )
         self.mover.resume()
-        self.chores = Chores(self)
+        self._ends.callback(self.mover.stop)
+        chores = Chores(self)
+        self._ends.callback(chores.stop)
         await self._unfenced.wait()
         record_misplaced(self.broker, self.table.names())
         for listening in self._listening:
@@ -130,9 +139,10 @@ class Node:
             return
         listeners = [endpoint.name for endpoint in self.settings.broker_listeners]
         page = Page(self.broker, self.dispatcher, self.world.disk, listeners, __version__)
-        self.metrics = MetricsServer(page, self.world.timers)
+        metrics = MetricsServer(page, self.world.timers)
+        self._ends.push_async_callback(metrics.stop)
         try:
-            await self.metrics.start(self.world.network, *address)
+            await metrics.start(self.world.network, *address)
         except OSError as error:
             raise StartError(
                 f"cannot serve metrics on {address[0]}:{address[1]}: {error.strerror or error}",
@@ -151,13 +161,16 @@ class Node:
                     f"the data directory {path} is in use by another process",
                     "stop that process, or choose another directory",
                 ) from None
+            self._ends.callback(self._let_go, directory)
             if directory.identity is None:
                 raise StartError(
                     f"the data directory {path} has not been formatted",
                     "ottla storage format --standalone --cluster-id $(ottla storage random-uuid) --config FILE",
                 )
-            self._check_identity(directory)
             self.directories.append(directory)
+            self._check_identity(directory)
+
+    def _load_directories(self) -> None:
         started = self.world.clock.monotonic()
         checked = 0
         for directory in self.directories:
@@ -265,6 +278,7 @@ class Node:
                     f"cannot listen on {endpoint}: {error.strerror or error}",
                     "another process may have the port: choose another one, or stop that process",
                 ) from None
+            self._ends.push_async_callback(listening.stop)
             self._listening.append(listening)
             self.endpoints.append(Endpoint(endpoint.name, endpoint.protocol, endpoint.host, listening.port))
 
@@ -328,7 +342,7 @@ class Node:
         partition.fail(storage_error(error))
 
     def _directory_failed(self, directory: LogDirectory, error: OSError) -> None:
-        if not hasattr(self, "table"):
+        if not self._started:
             raise StartError(f"the data directory {directory.path} failed: {error}")
         self.table.take_offline(directory, storage_error(error))
         if all(each.offline is not None for each in self.table.directories):
@@ -339,37 +353,31 @@ class Node:
     # Stop
 
     async def stop(self) -> None:
-        """Hang up, make everything durable, and mark the directories clean."""
-        if self._stopping:
+        """Hang up, make everything durable, and mark the directories clean: what was started last ends first."""
+        await self._ends.aclose()
+
+    def _close_connections(self) -> None:
+        for connection in tuple(self.connections.open):
+            connection.close()
+
+    async def _stop_workers(self) -> None:
+        for worker in [*self.workers, self.background]:
+            worker.stop()
+        await asyncio.sleep(0)  # what they handed back is taken in before the logs close
+
+    def _let_go(self, directory: LogDirectory) -> None:
+        if not self._started:
+            directory.abandon()
             return
-        self._stopping = True
-        for listening in self._listening:
-            await listening.stop()
-        if hasattr(self, "chores"):
-            self.chores.stop()
-            self.mover.stop()
-        if hasattr(self, "metrics"):
-            await self.metrics.stop()
-        if hasattr(self, "connections"):
-            for connection in tuple(self.connections.open):
-                connection.close()
-        if hasattr(self, "workers"):
-            for worker in [*self.workers, self.background]:
-                worker.stop()
-        await asyncio.sleep(0)  # what the workers handed back is taken in before the logs close
-        if hasattr(self, "quorum"):
-            self.quorum.close()
-        epoch = self.broker.epoch if hasattr(self, "broker") else -1
-        for directory in self.directories:
-            if hasattr(self, "table") and directory.offline is None:
-                directory.write_high_watermarks(
-                    {
-                        name: partition.high_watermark
-                        for name, partition in self.table.partitions.items()
-                        if directory.logs.get(name) is partition.log
-                    }
-                )
-            directory.close(clean=directory.offline is None, broker_epoch=epoch)
+        if directory.offline is None:
+            directory.write_high_watermarks(
+                {
+                    name: partition.high_watermark
+                    for name, partition in self.table.partitions.items()
+                    if directory.logs.get(name) is partition.log
+                }
+            )
+        directory.close(clean=directory.offline is None, broker_epoch=self.broker.epoch)
 
 
 _SYNC_THREADS = 2

@@ -1,6 +1,6 @@
 """The file `bootstrap.checkpoint`: what the first controller of a cluster writes into an empty log."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ottla.metadata.content import feature_records
 from ottla.metadata.feature import METADATA_VERSION_MAX, default_levels
@@ -11,12 +11,17 @@ from ottla.world.disk import Disk
 FILE_NAME = "bootstrap.checkpoint"
 
 
-def read_bootstrap(disk: Disk, directory: str) -> list[Message]:
-    """The records a new cluster begins with: those of the file, or the default features where there is none."""
+def read_bootstrap(disk: Disk, directory: str) -> Iterator[Message]:
+    """The records a new cluster begins with: those of the file, or the default features where there is none.
+
+    The file is not looked at before the first record is asked for: a cluster that has begun needs it no more, and must
+    not fail because of it.
+    """
     path = f"{directory}/{FILE_NAME}"
-    if not disk.exists(path):
-        return list(feature_records(default_levels()))
-    return read_checkpoint(disk.read_bytes(path), path).records
+    if disk.exists(path):
+        yield from read_checkpoint(disk.read_bytes(path), path).records
+    else:
+        yield from feature_records(default_levels())
 
 
 def write_bootstrap(disk: Disk, directory: str, records: Iterable[Message], now_ms: int) -> None:

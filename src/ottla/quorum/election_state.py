@@ -1,6 +1,8 @@
 """The file `quorum-state`: the highest epoch a voter has seen, whom it follows in it, and whom it voted for.
 
 Q1  It is on disk before anything is said or written in the epoch it names, so no epoch ever has two leaders.
+Q2  Only a voter among others can break a promise by losing the file. The only voter of a quorum gave its vote to nobody
+    else, and every epoch it wrote in stands in its log, so it may go on without.
 """
 
 import json
@@ -14,6 +16,10 @@ from ottla.world.disk import Disk
 
 FILE_NAME = "quorum-state"
 NOBODY = -1
+
+
+class TornState(MetadataError):
+    """The file is there, but what it said is lost."""
 
 
 class ElectionState(NamedTuple):
@@ -48,7 +54,7 @@ class ElectionState(NamedTuple):
 
 
 def read_election_state(disk: Disk, directory: str) -> ElectionState:
-    """The state in the file; that of a voter that has seen nothing when there is no file."""
+    """The state in the file; that of a voter that has seen nothing when there is no file. TornState when it is damaged."""
     path = f"{directory}/{FILE_NAME}"
     if not disk.exists(path):
         return ElectionState()
@@ -58,6 +64,6 @@ def read_election_state(disk: Disk, directory: str) -> ElectionState:
         if version not in {0, 1}:
             raise MetadataError(f"{path} has data_version {version}; known are 0 and 1")
         voted = uuid_bytes(data["votedDirectoryId"]) if version == 1 else ZERO_UUID
-        return ElectionState(data["leaderEpoch"], data["leaderId"], data["votedId"], voted)
+        return ElectionState(int(data["leaderEpoch"]), int(data["leaderId"]), int(data["votedId"]), voted)
     except (ValueError, KeyError, TypeError, ProtocolError) as error:
-        raise MetadataError(f"{path} is no election state: {error!r}") from error
+        raise TornState(f"{path} is no election state: {error!r}") from error

@@ -16,6 +16,7 @@ from ottla.quorum.surroundings import QuorumSettings, Surroundings
 from ottla.quorum.voters import Voters
 from ottla.wire.batch import read_records, scan
 from ottla.wire.control import read_control
+from ottla.wire.errors import BrokerError, ProtocolError
 from ottla.wire.messages.control import KRaftVersionRecord, VotersRecord
 from ottla.wire.uuid import METADATA_TOPIC_ID, uuid_text
 from ottla.world.disk import Disk
@@ -100,7 +101,10 @@ def load(world: Surroundings, settings: QuorumSettings, fail: Callable[[OSError]
     log.open(clean=False, recovery_point=max((id.offset for id in snapshots.ids), default=0))
     loaded = LoadedLog(log, snapshots, Fold())
     _load_snapshot(loaded, world.warn)
-    _replay(loaded)
+    try:
+        _replay(loaded)
+    except (ProtocolError, BrokerError) as error:
+        raise MetadataError(f"{path} is damaged after offset {loaded.fold.end_offset}: {error}") from error
     return loaded
 
 

@@ -24,7 +24,7 @@ from ottla.metadata.frame import encode
 from ottla.metadata.image import EMPTY, Image
 from ottla.quorum.bootstrap import read_bootstrap
 from ottla.quorum.checkpoint import frame_batch, grouped
-from ottla.quorum.election_state import ElectionState, read_election_state
+from ottla.quorum.election_state import ElectionState, TornState, read_election_state
 from ottla.quorum.metadata_log import LoadedLog, load, log_path
 from ottla.quorum.snapshotting import Snapshotting
 from ottla.quorum.surroundings import QuorumSettings, Surroundings
@@ -58,7 +58,7 @@ class MetadataMachine(Machine[Message], Protocol):
         ...
 
     def activate(self, bootstrap: Iterable[Message], now: Millis) -> Decision[None]:
-        """Say what to write when taking over."""
+        """Say what to write when taking over; `bootstrap` is only gone through where the log is empty."""
         ...
 
 
@@ -241,8 +241,8 @@ class Quorum(Generic[M]):
     def _open_epoch(self, loaded: LoadedLog) -> None:
         settings, log = self._settings, loaded.log
         path = log_path(settings)
-        state = read_election_state(self._world.disk, path)
         self.voters, changed = self._find_voters(loaded)
+        state = self._read_election_state(path)
         self.epoch = max(state.epoch, log.latest_epoch or 0, loaded.fold.image.epoch, 0) + 1
         ElectionState(self.epoch, settings.node_id).write(
             self._world.disk, path, self.kraft_version, self.voters
@@ -258,6 +258,13 @@ class Quorum(Generic[M]):
         self._note_append(len(batch))
         loaded.fold.advance(log.end_offset, self.epoch, now)
 
+    def _read_election_state(self, path: str) -> ElectionState:
+        try:
+            return read_election_state(self._world.disk, path)
+        except TornState as error:
+            self._world.warn(f"{error}; the epoch is taken from the log, since this node is the only voter")
+            return ElectionState()
+
     def _find_voters(self, loaded: LoadedLog) -> tuple[Voters, bool]:
         """The voters, and whether they have to be written down (again)."""
         settings = self._settings
@@ -270,7 +277,8 @@ class Quorum(Generic[M]):
                 )
             changed = False
         else:
-            assert loaded.voters is not None, "a dynamic quorum has voters"
+            if loaded.voters is None:
+                raise MetadataError(f"{loaded.log.path} is of a dynamic quorum, but does not say who its voters are")
             own = Voter(settings.node_id, settings.directory_id, settings.addresses)
             known = loaded.voters.by_id.get(settings.node_id)
             if known is None or known.directory_id != settings.directory_id:

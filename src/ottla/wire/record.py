@@ -230,26 +230,63 @@ def _decode_headers(data: bytes, pos: int, stop: int) -> tuple[Headers, int]:
 
 def walk(data: bytes, count: int) -> Iterator[Span]:
     """Yield where each of `count` records lies in `data`; values and headers are passed over unread."""
+    new = tuple.__new__
+    data_end = len(data)
     pos = 0
     try:
         for _ in range(count):
             start = pos
-            size, pos = _read_varint(data, pos)
-            end = pos + size
-            if size < 0 or end > len(data):
-                raise ProtocolError(f"record of {size} bytes ends outside its batch")
-            timestamp_delta, tail = _read_varint(data, pos + 1, _VARLONG_SHIFT_MAX)
-            offset_delta, pos = _read_varint(data, tail)
-            size, pos = _read_varint(data, pos)
-            if size > end - pos:
-                raise ProtocolError(f"record claims a key of {size} bytes")
-            key = None if size < 0 else data[pos : pos + size]
-            size, pos = _read_varint(data, pos + max(size, 0))
-            if pos + max(size, 0) >= end:
+            number = data[pos]
+            pos += 1
+            if number > 0x7F:
+                more = data[pos]
+                if more < 0x80:
+                    number = number & 0x7F | more << 7
+                    pos += 1
+                else:
+                    number, pos = _finish_varint(data, pos, number)
+            end = pos + (number >> 1)
+            if number & 1 or end > data_end:
+                raise ProtocolError("record ends outside its batch")
+            number = data[pos + 1]
+            tail = pos + 2
+            if number > 0x7F:
+                number, tail = _finish_varint(data, tail, number, _VARLONG_SHIFT_MAX)
+            timestamp_delta = number >> 1 ^ -(number & 1)
+            number = data[tail]
+            pos = tail + 1
+            if number > 0x7F:
+                more = data[pos]
+                if more < 0x80:
+                    number = number & 0x7F | more << 7
+                    pos += 1
+                else:
+                    number, pos = _finish_varint(data, pos, number)
+            offset_delta = number >> 1 ^ -(number & 1)
+            number = data[pos]
+            pos += 1
+            if number > 0x7F:
+                number, pos = _finish_varint(data, pos, number)
+            key = None
+            if not number & 1:
+                key_start = pos
+                pos += number >> 1
+                key = data[key_start:pos]
+            number = data[pos]
+            pos += 1
+            if number > 0x7F:
+                more = data[pos]
+                if more < 0x80:
+                    number = number & 0x7F | more << 7
+                    pos += 1
+                else:
+                    number, pos = _finish_varint(data, pos, number)
+            # At least the count of headers follows the value.
+            if pos + (0 if number & 1 else number >> 1) >= end:
                 raise ProtocolError("record's fields do not fit its size")
-            yield Span(start, tail, end, timestamp_delta, offset_delta, key, size >= 0)
+            yield new(Span, (start, tail, end, timestamp_delta, offset_delta, key, not number & 1))
             pos = end
     except IndexError:
         raise ProtocolError(f"batch ends within its {count} records") from None
-    if pos != len(data):
-        raise ProtocolError(f"{len(data) - pos} bytes follow the last record of the batch")
+    if pos != data_end:
+        raise ProtocolError(f"{data_end - pos} bytes follow the last record of the batch")

@@ -34,7 +34,7 @@ class Run:
         self.cls = cls
         self.cells = cells
         self.title = f"{cls.__module__}.{cls.__qualname__} v{version} run"
-        self._readers: dict[tuple[int, ...], Reader] = {}
+        self.readers: dict[tuple[int, ...], Reader] = {}
 
     def reader(self) -> Reader:
         """A function (buf, pos, end, count) -> (structs, position after them), or None when they are not alike."""
@@ -46,7 +46,7 @@ class Run:
         Every byte looked at exists: it is where a count or a marker must be, if those before it are as expected.
         """
         source = Source("choose")
-        source.bind("readers", self._readers)
+        source.bind("readers", self.readers)
         source.bind("learn", self._learn)
         source.line("def choose(buf, pos, end, count):")
         with source.block():
@@ -76,9 +76,9 @@ class Run:
         return sum(1 for field, expected in self.cells if field and not field.fixed and expected is None)
 
     def _learn(self, lengths: tuple[int, ...]) -> Reader:
-        if len(self._readers) >= SHAPES_MAX or not all(0 < each <= NUMBERS_MAX + 1 for each in lengths):
+        if len(self.readers) >= SHAPES_MAX or not all(0 < each <= NUMBERS_MAX + 1 for each in lengths):
             return _unlike
-        reader = self._readers[lengths] = self._compile(lengths)
+        reader = self.readers[lengths] = self._compile(lengths)
         return reader
 
     def _compile(self, lengths: tuple[int, ...]) -> Reader:
