@@ -5,9 +5,10 @@ After a failed fsync the kernel may have dropped the data and call the next fsyn
 
 import errno
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
+from ottla.node.node import Node
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
@@ -152,16 +153,20 @@ def test_a_failed_fsync_of_a_checkpoint_counts_as_well(runner: NodeThread, what:
         good, bad = spread(runner, client)
         breakage = break_down(runner, BAD, "sync")
         breakage.broken = True
-        chores: dict[str, Callable[[object], None]] = {
-            "checkpoint": lambda node: node.chores._checkpoint(),  # type: ignore[attr-defined]
-            "write_high_watermarks": lambda node: node.chores._high_watermarks(),  # type: ignore[attr-defined]
-        }
         try:
-            runner.call(chores[what])
+            runner.call(lambda node: write_checkpoint(node, what))
         except OSError as error:
             raise AssertionError(f"the directory stays in service after {error!r}") from error
         check_the_rest(runner, client, good, bad)
     check_restart(runner, good, bad)
+
+
+def write_checkpoint(node: Node, what: str) -> None:
+    for directory in node.directories:
+        if what == "checkpoint":
+            directory.checkpoint()
+        else:
+            directory.write_high_watermarks({(name, index): 1 for name, index in directory.logs})
 
 
 @pytest.mark.parametrize("kinds", [("append",), ("append", "truncate")], ids=["", "and cannot be cut back"])

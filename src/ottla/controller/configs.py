@@ -10,14 +10,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ottla.controller.names import invalid_name
-from ottla.controller.view import View
+from ottla.controller.view import View, check_size
 from ottla.metadata.config import ConfigType, Resource
-from ottla.metadata.settings.broker import broker_setting
-from ottla.metadata.settings.client_metrics import CLIENT_METRICS, validate_client_metrics
+from ottla.metadata.settings.broker import BROKER
+from ottla.metadata.settings.client_metrics import validate_client_metrics
 from ottla.metadata.settings.definition import Setting, Type
-from ottla.metadata.settings.error import SettingError, UnknownSetting
-from ottla.metadata.settings.group import GROUP, validate_group
+from ottla.metadata.settings.error import MistakenRequest, SettingError
+from ottla.metadata.settings.group import validate_group
 from ottla.metadata.settings.layers import validate_broker
+from ottla.metadata.settings.pieces import pieces
 from ottla.metadata.settings.topic import TOPIC, validate_topic
 from ottla.replicated.decision import Decision
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -67,6 +68,7 @@ def incremental_alter_configs(
             records += _alter(view, resource, changes)
         except BrokerError as error:
             response.error_code, response.error_message = error.code, error.message
+        check_size(records)
         responses.append(response)
     reply = IncrementalAlterConfigsResponse(responses=responses)
     return Decision(reply, () if request.validate_only else tuple(records))
@@ -92,6 +94,7 @@ def alter_configs(view: View, request: AlterConfigsRequest) -> Decision[AlterCon
             records += _alter(view, resource, wanted)
         except BrokerError as error:
             response.error_code, response.error_message = error.code, error.message
+        check_size(records)
         responses.append(response)
     return Decision(
         AlterConfigsResponse(responses=responses), () if request.validate_only else tuple(records)
@@ -139,27 +142,32 @@ def _changed(view: View, resource: Resource, name: str, operation: int, value: s
         return None
     if operation not in {Operation.APPEND, Operation.SUBTRACT}:
         raise _invalid_request(f"Unknown operations type {operation}")
-    setting = _setting(resource[0], name)
-    if setting is None or setting.type is not Type.LIST:
-        message = f"Can't {Operation(operation).name} to key {name} because its type is not LIST."
-        raise BrokerError(ErrorCode.INVALID_CONFIG, message)
+    setting = _list_setting(resource[0], name, Operation(operation))
     current = view.image.configs.of(*resource).get(name)
     if current is None:
         current = setting.text(setting.default_value)
-    parts = current.split(",") if current else []
-    for part in (value or "").split(","):
-        if operation == Operation.APPEND and part not in parts:
-            parts.append(part)
-        elif operation == Operation.SUBTRACT and part in parts:
-            parts.remove(part)
+    parts = dict.fromkeys(part for part in pieces(current or "") if part)
+    for part in pieces(value or ""):
+        if operation == Operation.APPEND:
+            parts[part] = None
+        else:
+            parts.pop(part, None)
     return ",".join(parts)
 
 
-def _setting(kind: int, name: str) -> Setting | None:
+def _list_setting(kind: int, name: str, operation: Operation) -> Setting:
+    """The setting to append to or subtract from, which has to be a list; groups and subscriptions have none."""
     if kind == ConfigType.BROKER:
-        return broker_setting(name)
-    settings = {ConfigType.TOPIC: TOPIC, ConfigType.GROUP: GROUP, ConfigType.CLIENT_METRICS: CLIENT_METRICS}
-    return settings.get(ConfigType(kind), {}).get(name)
+        setting = BROKER.get(name)
+        if setting is None:
+            raise _invalid_config(f"Unknown config name: {name}")
+        message = f"Config value {operation.name.lower()} is not allowed for config key: {name}"
+    else:
+        setting = TOPIC.get(name) if kind == ConfigType.TOPIC else None
+        message = f"Can't {operation.name} to key {name} because its type is not LIST."
+    if setting is None or setting.type is not Type.LIST:
+        raise _invalid_config(message)
+    return setting
 
 
 def _alter(
@@ -226,7 +234,7 @@ def _check_result(view: View, resource: Resource, wanted: Mapping[str, str]) -> 
             validate_group(wanted, view.values)
     except SettingError as error:
         # Kafka's broker calls a value it cannot apply to itself an invalid request (KAFKA-13609).
-        if kind == ConfigType.BROKER and not isinstance(error, UnknownSetting):
+        if kind == ConfigType.BROKER or isinstance(error, MistakenRequest):
             raise _invalid_request(str(error)) from None
         raise _invalid_config(str(error)) from None
 

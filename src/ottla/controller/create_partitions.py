@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ottla.controller.create_topics import check_assignment, new_partition
 from ottla.controller.placement import place
-from ottla.controller.view import RECORDS_MAX, View
+from ottla.controller.view import RECORDS_MAX, View, check_size
 from ottla.metadata.topics import PartitionState
 from ottla.replicated.decision import Decision
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -18,6 +18,7 @@ Result = CreatePartitionsResponse.CreatePartitionsTopicResult
 
 def create_partitions(view: View, request: CreatePartitionsRequest) -> Decision[CreatePartitionsResponse]:
     """Grow the topics that can grow to the count they shall have."""
+    check_size(request.topics)
     times = Counter(topic.name for topic in request.topics)
     results = [
         Result(name=name, error_code=ErrorCode.INVALID_REQUEST, error_message="Duplicate topic name.")

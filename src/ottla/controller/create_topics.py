@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from ottla.controller.configs import new_topic_configs
 from ottla.controller.names import CLUSTER_METADATA, invalid_name
 from ottla.controller.placement import place
-from ottla.controller.view import RECORDS_MAX, View
+from ottla.controller.view import RECORDS_MAX, View, check_size
 from ottla.metadata.settings.describe import describe_topic
 from ottla.metadata.topics import PartitionState
 from ottla.replicated.decision import Decision
@@ -41,6 +41,7 @@ def create_topics(
             continue
         assert isinstance(made[0], TopicRecord)
         records += made
+        check_size(records)
         shown = describable is None or topic.name in describable
         results.append(_result(view, topic, made[0].topic_id, partitions, shown=shown))
     for name, count in counts.items():
@@ -65,11 +66,13 @@ def check_assignment(view: View, replicas: Sequence[int], replication_factor: in
     prefix = "The manual partition assignment includes"
     if not replicas:
         raise _invalid_assignment(f"{prefix} an empty replica list.")
+    previous = None
     for broker in sorted(replicas):
         if broker not in view.image.brokers:
             raise _invalid_assignment(f"{prefix} broker {broker}, but no such broker is registered.")
-        if replicas.count(broker) > 1:
+        if broker == previous:
             raise _invalid_assignment(f"{prefix} the broker {broker} more than once.")
+        previous = broker
     if replication_factor is not None and len(replicas) != replication_factor:
         raise _invalid_assignment(
             f"{prefix} a partition with {len(replicas)} replica(s), but this is not consistent with previous "

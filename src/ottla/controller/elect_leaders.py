@@ -1,7 +1,7 @@
 """Elections that a user asks for."""
 
 from ottla.controller.election import Election, Transition
-from ottla.controller.view import View
+from ottla.controller.view import View, check_size
 from ottla.replicated.decision import Decision
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.message import Message
@@ -27,6 +27,7 @@ def elect_leaders(view: View, request: ElectLeadersRequest) -> Decision[ElectLea
         results = []
         for index in indexes:
             code, message = _elect(view, topic, index, election, records)
+            check_size(records)
             if not (everything and code == ErrorCode.ELECTION_NOT_NEEDED):
                 results.append(Result(partition_id=index, error_code=code, error_message=message))
         answers.append(Topic(topic=topic, partition_result=results))
@@ -44,16 +45,14 @@ def _elect(
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}"
     preferred = election is Election.PREFERRED
     if (preferred and state.leader == state.replicas[0]) or (not preferred and state.leader >= 0):
-        return ErrorCode.ELECTION_NOT_NEEDED, None
+        return ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
     transition = Transition(view, topic, index)
     transition.election = election
     record = transition.record()
     if record is None:
-        code = (
-            ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
-            if preferred
-            else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
-        )
-        return code, None
+        if preferred:
+            return ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available."
+        message = "Eligible topic partition leaders are not available."
+        return ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, message
     records.append(record)
     return ErrorCode.NONE, None

@@ -41,14 +41,13 @@ def update_features(
 ) -> Decision[UpdateFeaturesResponse]:
     """Finalize new levels."""
     updates = {update.feature: update.max_version_level for update in request.feature_updates}
+    # As in Kafka the flag of v0 has no effect: its requests only ever upgrade.
+    directions = {update.feature: _direction(update.upgrade_type) for update in request.feature_updates}
     proposed = view.image.features.all() | updates
     records: list[Message] = []
     try:
-        for update in request.feature_updates:
-            direction = (
-                Direction.UNSAFE_DOWNGRADE if update.allow_downgrade else _direction(update.upgrade_type)
-            )
-            records += _update(view, update.feature, update.max_version_level, direction, proposed)
+        for name, level in updates.items():
+            records += _update(view, name, level, directions[name], proposed)
     except BrokerError as error:
         message = (
             f"The update failed for all features since the following feature had an error: {error.message}"
@@ -59,7 +58,9 @@ def update_features(
     response = UpdateFeaturesResponse(error_message=None)
     if version <= _RESULTS_UNTIL:
         response.results = [
-            UpdateFeaturesResponse.UpdatableFeatureResult(feature=update.feature, error_message=None)
+            UpdateFeaturesResponse.UpdatableFeatureResult(
+                feature=update.feature, error_message=ErrorCode.NONE.name
+            )
             for update in request.feature_updates
         ]
     return Decision(response, () if request.validate_only else tuple(records))
@@ -93,7 +94,7 @@ def _update(
     if level > current and direction is not Direction.UPGRADE:
         raise _refused(name, level, "Can't downgrade to a newer version.")
     if name == KRAFT_VERSION:
-        return _update_kraft(level, current)
+        return _update_kraft(level, current, direction)
     if name == METADATA_VERSION:
         _check_metadata_version(current, level, direction)
     else:
@@ -103,13 +104,13 @@ def _update(
     return [FeatureLevelRecord(name=name, feature_level=level)]
 
 
-def _update_kraft(level: int, current: int) -> list[Message]:
+def _update_kraft(level: int, current: int, direction: Direction) -> list[Message]:
     if level < current:
         raise _refused(KRAFT_VERSION, level, "Can't downgrade the version of this feature.")
     if level > current:
         raise _refused(KRAFT_VERSION, level, "A static quorum cannot be made dynamic while it runs.")
-    # There is nothing to record, but the answer shall still wait for the log.
-    return [NoOpRecord()]
+    # There is nothing to record, but the answer to an upgrade shall still wait for the log.
+    return [NoOpRecord()] if direction is Direction.UPGRADE else []
 
 
 def _check_metadata_version(current: int, level: int, direction: Direction) -> None:

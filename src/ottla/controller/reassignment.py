@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ottla.controller.create_topics import check_assignment
 from ottla.controller.election import Election, Transition
-from ottla.controller.view import View
+from ottla.controller.view import View, check_size
 from ottla.metadata.topics import PartitionState, Topic
 from ottla.replicated.decision import Decision
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -52,6 +52,7 @@ def alter_partition_reassignments(
                     records.append(record)
             except BrokerError as error:
                 result.error_code, result.error_message = error.code, error.message
+            check_size(records)
             results.append(result)
         answers.append(_Answer(name=topic.name, partitions=results))
     response = AlterPartitionReassignmentsResponse(

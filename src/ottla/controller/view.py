@@ -1,6 +1,6 @@
 """What a decision may look at: the image so far, this node's settings, and a source of chance."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sized
 
 from ottla.controller.names import Collisions
 from ottla.metadata.config import DEFAULT_BROKER, ConfigType
@@ -14,6 +14,12 @@ from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.world.entropy import Entropy
 
 RECORDS_MAX = 10_000  # that one user's command may ask for
+
+
+def check_size(records: Sized) -> None:
+    """Refuse a command that makes more records than one may, before it makes still more."""
+    if len(records) > RECORDS_MAX:
+        raise BrokerError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
 
 
 class View:

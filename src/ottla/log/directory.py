@@ -26,6 +26,7 @@ from ottla.log.checkpoint import (
 )
 from ottla.log.config import LogConfig
 from ottla.log.dormant import DormantLog
+from ottla.log.files import TRY_AGAIN
 from ottla.log.identity import Identity, read_identity, read_topic_id, write_identity, write_topic_id
 from ottla.log.log import Log
 from ottla.log.segment import Segment
@@ -38,12 +39,8 @@ LOCK = ".lock"
 
 _WARM_SEGMENTS_MAX = 64
 _SETTLE_BYTES = 64 << 20
-
-
-def _sync_each(files: list[File]) -> None:
-    for file in files:
-        file.sync()
-        file.rest()
+# So many files are synced one by one; above it, one sync of the file system is quicker, whatever else it has to write.
+_SYNC_EACH_MAX = 64
 
 
 class LogDirectory:
@@ -261,9 +258,19 @@ class LogDirectory:
         self._write_offsets(HIGH_WATERMARKS, dict(offsets))
 
     def _write_offsets(self, name: str, offsets: dict[PartitionKey, int]) -> None:
-        if self._written.get(name) != offsets:
+        if self._written.get(name) == offsets:
+            return
+        try:
             write_offsets(self.disk, f"{self.path}/{name}", offsets)
-            self._written[name] = offsets
+        except OSError as error:
+            self.judge(error)
+            raise
+        self._written[name] = offsets
+
+    def judge(self, error: OSError) -> None:
+        """Take the directory out of service, unless the error is of a kind that passes."""
+        if error.errno not in TRY_AGAIN:
+            self.fail(error)
 
     def remove_doomed(self, now_ms: int) -> int:
         """Remove what has waited long enough; return how many files and directories went."""
@@ -308,24 +315,23 @@ class LogDirectory:
             self._lock.release()
             self._lock = None
 
-    def close(
-        self,
-        *,
-        clean: bool = True,
-        broker_epoch: int = -1,
-        sync: Callable[[list[File]], None] = _sync_each,
-    ) -> None:
-        """Close every log and leave the marker; an unclean or failed close leaves recovery to the next start.
+    def _sync(self, files: list[File]) -> None:
+        """Make these files of the directory durable, in whichever way is quicker."""
+        if len(files) > _SYNC_EACH_MAX and self.disk.sync_filesystem(self.path):
+            return
+        for file in files:
+            file.sync()
+            file.rest()
 
-        All that has to reach the device is given to `sync` at once, which may know a quicker way than one by one.
-        """
+    def close(self, *, clean: bool = True, broker_epoch: int = -1) -> None:
+        """Close every log and leave the marker; an unclean or failed close leaves recovery to the next start."""
         open_logs = [log for log in (*self.logs.values(), *self.futures.values()) if not log.is_dormant]
         clean = clean and self.offline is None
         try:
             if clean:
                 for log in open_logs:
                     log.settle()
-                sync([file for log in open_logs for file in log.unsynced()])
+                self._sync([file for log in open_logs for file in log.unsynced()])
                 for log in open_logs:
                     log.synced(log.end_offset)
             for log in open_logs:

@@ -9,6 +9,7 @@ crash takes.
 
 import errno
 from bisect import bisect_right
+from functools import partial
 
 from ottla.log import names, retention, swap
 from ottla.log.config import LogConfig
@@ -16,15 +17,16 @@ from ottla.log.epoch_cache import EpochCache
 from ottla.log.home import Home
 from ottla.log.loading import Loaded, load
 from ottla.log.producer_state import Producers
-from ottla.log.replay import load_newest, replay
+from ottla.log.replay import aborted_in, load_newest, replay
 from ottla.log.segment import RELATIVE_OFFSET_MAX, UNREAD, Segment
 from ottla.log.snapshots import Snapshots
 from ottla.log.synchronizer import Synchronizer
 from ottla.log.tail import Tail
+from ottla.log.transaction_index import AbortedTransaction
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.world.disk import Disk, File
 
-_TRY_AGAIN = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
+TRY_AGAIN = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
 
 
 class LogFiles:
@@ -112,7 +114,21 @@ class LogFiles:
         if not loaded.clean:
             for segment in loaded.segments[max(bisect_right(self._bases, self.recovery_point) - 1, 0) :]:
                 self._sync.written(segment.paths()[1:])
+        for segment in loaded.segments:
+            if segment.transaction_index.count or segment.transaction_index.torn:
+                segment.transaction_index.mend = partial(self._aborted_again, segment)
         self._activate(loaded.segments[-1])
+
+    def _aborted_again(self, segment: Segment) -> list[AbortedTransaction]:
+        """Tell from the batches which transactions were aborted in a segment whose index cannot be right."""
+        self._home.warn(f"{segment.transaction_index.path} makes no sense; it is rebuilt from the batches")
+        base_offset = segment.base_offset
+        producers = Producers()
+        self._report(load_newest(producers, self._snapshots, self.start_offset, base_offset))
+        if producers.end_offset < base_offset:
+            earlier = [known for known in self._segments if known.base_offset < base_offset]
+            replay(producers, earlier, base_offset)
+        return aborted_in(segment, producers)
 
     def _activate(self, segment: Segment) -> None:
         self._active = segment
@@ -190,9 +206,9 @@ class LogFiles:
 
     def storage_error(self, error: OSError) -> BrokerError:
         """Say a failed write in Kafka's words. A full disk may be tried again; all else takes the directory offline."""
-        if error.errno not in _TRY_AGAIN:
+        if error.errno not in TRY_AGAIN:
             self._home.fail(error)
-        return BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot write to {self.path}: {error.strerror}")
+        return BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"the disk under {self.path} failed: {error.strerror}")
 
     # Measures
 
@@ -255,12 +271,15 @@ class LogFiles:
         """Bring producer state to the end of a log that was cut."""
         self._snapshots.remove_outside(self.start_offset, self.end_offset)
         if self._producers.entries:
-            for text in load_newest(self._producers, self._snapshots, self.start_offset, self.end_offset):
-                self._home.warn(f"producer snapshot is passed over: {text}")
+            self._report(load_newest(self._producers, self._snapshots, self.start_offset, self.end_offset))
             replay(self._producers, self._segments, self.end_offset)
         else:
             # Without producers before the cut there are none after it, and nothing has to be read.
             self._producers.clear(self.end_offset)
+
+    def _report(self, bad_snapshots: list[str]) -> None:
+        for text in bad_snapshots:
+            self._home.warn(f"producer snapshot is passed over: {text}")
 
     def raise_start_offset(self, offset: int) -> bool:
         """Hide everything below `offset`; say whether that is news. The segments go with the next retention run."""

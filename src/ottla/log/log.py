@@ -20,9 +20,8 @@ from ottla.log.files import LogFiles
 from ottla.log.home import Home
 from ottla.log.lookup import Found
 from ottla.log.producer_state import ProducerEntry
-from ottla.log.replay import apply_batch, read_marker
+from ottla.log.replay import aborted_by, apply_batch, read_marker
 from ottla.log.segment import RELATIVE_OFFSET_MAX, UNREAD, Header, Segment
-from ottla.log.transaction_index import AbortedTransaction
 from ottla.log.validation import check_client_batch, conform, split
 from ottla.wire.batch import (
     BATCH_HEADER,
@@ -297,12 +296,7 @@ class Log(LogFiles):
                 self._epochs.assign(header[2], header[0])
             completed = apply_batch(self._producers, header, records, at)
             if completed is not None and completed.aborted:
-                stable = self._producers.stable_after(completed)
-                segment.transaction_index.append(
-                    AbortedTransaction(
-                        completed.producer_id, completed.first_offset, completed.last_offset, stable
-                    )
-                )
+                segment.transaction_index.append(aborted_by(completed, self._producers))
             at += header[1] + LOG_OVERHEAD
         self.end_offset = last_offset + 1
         self._tail.trim()

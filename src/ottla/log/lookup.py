@@ -67,6 +67,6 @@ def aborted_transactions(
     found: list[AbortedTransaction] = []
     for at in range(max(bisect_right(bases, start_offset) - 1, 0), len(segments)):
         index = segments[at].transaction_index
-        if index.count and index.collect(start_offset, end_offset, found):
+        if (index.count or index.torn) and index.collect(start_offset, end_offset, found):
             break
     return found

@@ -13,10 +13,9 @@ from crc32c import crc32c
 
 from ottla.log.epoch_cache import EpochCache
 from ottla.log.producer_state import Producers
-from ottla.log.replay import apply_batch, load_newest, replay
+from ottla.log.replay import aborted_by, apply_batch, load_newest, replay
 from ottla.log.segment import RELATIVE_OFFSET_MAX, Header, Segment
 from ottla.log.snapshots import Snapshots
-from ottla.log.transaction_index import AbortedTransaction
 from ottla.wire.batch import BATCH_HEADER, BATCH_HEADER_SIZE, LOG_OVERHEAD, MAGIC
 from ottla.wire.errors import ProtocolError
 
@@ -112,7 +111,7 @@ class Recovery:
 
     def _restart_indexes(self, segment: Segment) -> None:
         segment.reset_indexes()
-        if segment.transaction_index.count:
+        if segment.transaction_index.count or segment.transaction_index.torn:
             segment.transaction_index.reset(segment.transaction_index.size_bytes)
         segment.max_timestamp = -1
 
@@ -179,12 +178,7 @@ class Recovery:
             completed = apply_batch(self.producers, header, chunk, at)
             self.producers.end_offset = last_offset + 1
             if completed is not None and completed.aborted:
-                stable = self.producers.stable_after(completed)
-                segment.transaction_index.append(
-                    AbortedTransaction(
-                        completed.producer_id, completed.first_offset, completed.last_offset, stable
-                    )
-                )
+                segment.transaction_index.append(aborted_by(completed, self.producers))
         if resumed:
             # The batch the scan resumes at has its entry already.
             segment.bytes_since_index = header[1] + LOG_OVERHEAD

@@ -9,6 +9,7 @@ from ottla.log.producer_snapshot import SnapshotError
 from ottla.log.producer_state import CompletedTransaction, Producers
 from ottla.log.segment import Header, Segment
 from ottla.log.snapshots import Snapshots
+from ottla.log.transaction_index import AbortedTransaction
 from ottla.wire.batch import CONTROL, LOG_OVERHEAD, TRANSACTIONAL, read_records
 from ottla.wire.control import ControlType, read_control
 from ottla.wire.errors import ProtocolError
@@ -61,6 +62,29 @@ def apply_batch(
     transactional = bool(attributes & TRANSACTIONAL)
     producers.record(producer_id, header[10], header[11], header[0], last_offset, header[8], transactional)
     return None
+
+
+def aborted_by(completed: CompletedTransaction, producers: Producers) -> AbortedTransaction:
+    """Return the index entry of a transaction that has just been aborted."""
+    stable = producers.stable_after(completed)
+    return AbortedTransaction(completed.producer_id, completed.first_offset, completed.last_offset, stable)
+
+
+def aborted_in(segment: Segment, producers: Producers) -> list[AbortedTransaction]:
+    """Return the transactions aborted in a segment, given the producers as they were where it begins."""
+    found: list[AbortedTransaction] = []
+    for position, header in segment.headers():
+        if header[9] < 0:
+            continue
+        is_marker = header[5] & CONTROL
+        batch = segment.file.read(position, header[1] + LOG_OVERHEAD) if is_marker else b""
+        try:
+            completed = apply_batch(producers, header, batch)
+        except ProtocolError:
+            continue
+        if completed is not None and completed.aborted:
+            found.append(aborted_by(completed, producers))
+    return found
 
 
 def replay(producers: Producers, segments: Sequence[Segment], end_offset: int) -> None:

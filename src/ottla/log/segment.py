@@ -334,7 +334,7 @@ class Segment:
     def paths(self) -> list[str]:
         """Return the files that exist on disk for this segment."""
         paths = [self.file.path, self.offset_index.path, self.time_index.path]
-        if self.transaction_index.written:
+        if self.transaction_index.written or self.transaction_index.torn:
             paths.append(self.transaction_index.path)
         return paths
 

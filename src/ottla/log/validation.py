@@ -41,27 +41,27 @@ def split(records: Bytes) -> list[Header]:
     headers: list[Header] = []
     at = 0
     while at < len(records):
-        if len(records) - at < BATCH_HEADER_SIZE:
-            raise _magic_or_corrupt(records, at, f"{len(records) - at} bytes are no batch")
+        left = len(records) - at
+        if left < BATCH_HEADER_SIZE:
+            raise _cut(left)
         header: Header = BATCH_HEADER.unpack_from(records, at)
         size = header[1] + LOG_OVERHEAD
+        if header[1] < _LENGTH_MIN:
+            raise BrokerError(ErrorCode.CORRUPT_MESSAGE, f"batch claims {size} bytes")
+        if size > left:
+            raise _cut(left)
         if header[3] != MAGIC:
-            raise _magic_or_corrupt(records, at, f"batch has magic {header[3]}")
-        if header[1] < _LENGTH_MIN or at + size > len(records):
-            raise BrokerError(ErrorCode.CORRUPT_MESSAGE, f"batch claims {size} bytes of {len(records) - at}")
+            if header[3] in (0, 1):
+                raise BrokerError(ErrorCode.INVALID_RECORD, f"record format {header[3]} is no longer taken")
+            raise BrokerError(ErrorCode.CORRUPT_MESSAGE, f"batch has magic {header[3]}")
         headers.append(header)
         at += size
     return headers
 
 
-def _magic_or_corrupt(records: Bytes, at: int, text: str) -> BrokerError:
-    # All three record formats have their magic at the same place, so an old client gets an answer it understands.
-    if len(records) - at > 16 and records[at + 16] in (0, 1):
-        return BrokerError(
-            ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
-            f"record format {records[at + 16]} is no longer supported",
-        )
-    return BrokerError(ErrorCode.CORRUPT_MESSAGE, text)
+def _cut(left: int) -> BrokerError:
+    """Say that a batch is not whole. Kafka sees no batch then, and misses the one there has to be."""
+    return BrokerError(ErrorCode.INVALID_RECORD, f"the last {left} bytes are no whole batch")
 
 
 def check_client_batch(records: Bytes, config: LogConfig, now_ms: int) -> Header:

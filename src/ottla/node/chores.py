@@ -1,8 +1,10 @@
 """What a node does on its own, and how often; the settings of the day say so."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ottla.log.cleaner import Cleaner, CleanerConfig, Cleaning
+from ottla.log.directory import LogDirectory
 from ottla.partition.upkeep import Chore
 
 if TYPE_CHECKING:
@@ -73,22 +75,21 @@ class Chores:
             if not self._cleaner.is_busy(partition.log):
                 partition.log.delete_old_segments(now_ms, partition.high_watermark)
 
-    def _checkpoint(self) -> None:
+    def _each_directory(self, work: Callable[[LogDirectory], object]) -> None:
+        """Do something in every directory; one that fails does not keep the next from its turn."""
         for directory in self._node.table.directories:
             if directory.offline is None:
-                directory.checkpoint()
+                try:
+                    work(directory)
+                except OSError as error:
+                    self._node.report(f"upkeep of {directory.path} failed and is tried again later: {error}")
+
+    def _checkpoint(self) -> None:
+        self._each_directory(LogDirectory.checkpoint)
 
     def _high_watermarks(self) -> None:
-        node = self._node
-        for directory in node.table.directories:
-            if directory.offline is None:
-                directory.write_high_watermarks(
-                    {
-                        name: partition.high_watermark
-                        for name, partition in node.table.partitions.items()
-                        if directory.logs.get(name) is partition.log
-                    }
-                )
+        high_watermarks = self._node.table.high_watermarks
+        self._each_directory(lambda directory: directory.write_high_watermarks(high_watermarks(directory)))
 
     def _expire_producers(self) -> None:
         now_ms = self._node.world.clock.now_ms()
@@ -107,13 +108,10 @@ class Chores:
 
     def _remove_doomed(self) -> None:
         now_ms = self._node.world.clock.now_ms()
-        for directory in self._node.table.directories:
-            if directory.offline is None:
-                directory.remove_doomed(now_ms)
+        self._each_directory(lambda directory: directory.remove_doomed(now_ms))
 
     def _rest(self) -> None:
-        for directory in self._node.table.directories:
-            directory.rest_idle()
+        self._each_directory(LogDirectory.rest_idle)
 
     def _idle_tick_ms(self) -> int:
         idle_ms: int = self._node.values["connections.max.idle.ms"]

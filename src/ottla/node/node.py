@@ -212,7 +212,7 @@ class Node:
             self.workers[0],
             self.world.timers.call_soon,
             self.report,
-            lambda error: self._give_up(f"the metadata log cannot be written any more: {error}"),
+            lambda error: self._metadata_failed(metadata, error),
         )
         return Quorum(
             surroundings,
@@ -341,6 +341,10 @@ class Node:
                 directory.fail(error)
         partition.fail(storage_error(error))
 
+    def _metadata_failed(self, directory: LogDirectory, error: OSError) -> None:
+        directory.fail(error)
+        self._give_up(f"the metadata log cannot be written any more: {error}")
+
     def _directory_failed(self, directory: LogDirectory, error: OSError) -> None:
         if not self._started:
             raise StartError(f"the data directory {directory.path} failed: {error}")
@@ -369,15 +373,15 @@ class Node:
         if not self._started:
             directory.abandon()
             return
-        if directory.offline is None:
-            directory.write_high_watermarks(
-                {
-                    name: partition.high_watermark
-                    for name, partition in self.table.partitions.items()
-                    if directory.logs.get(name) is partition.log
-                }
+        try:
+            if directory.offline is None:
+                directory.write_high_watermarks(self.table.high_watermarks(directory))
+            directory.close(clean=directory.offline is None, broker_epoch=self.broker.epoch)
+        except OSError as error:
+            self.report(
+                f"{directory.path} could not be closed cleanly and will be checked at the next start: {error}"
             )
-        directory.close(clean=directory.offline is None, broker_epoch=self.broker.epoch)
+            directory.close(clean=False)
 
 
 _SYNC_THREADS = 2

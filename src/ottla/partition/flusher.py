@@ -49,6 +49,8 @@ class AckFlusher:
             return
         jobs = []
         for partition in self._dirty:
+            if partition.error is not None:
+                continue  # its directory failed: what is there is not synced again
             files = partition.log.unsynced()
             for file in files:
                 file.pins += 1
@@ -72,6 +74,8 @@ class AckFlusher:
             for (partition, end_offset, files), failure in zip(jobs, outcome, strict=True):
                 for file in files:
                     file.pins -= 1
+                if partition.error is not None:
+                    continue
                 if failure is None:
                     partition.log.synced(end_offset)
                     partition.advance(end_offset)

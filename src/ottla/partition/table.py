@@ -59,6 +59,8 @@ class PartitionTable:
         self._ids: dict[tuple[bytes, int], Name] = {}
         self._by_id: dict[tuple[bytes, int], Partition] = {}
         self._offline: set[Name] = set()
+        # Partitions whose log could not be made for want of room; each use tries again.
+        self._unmade: dict[Name, tuple[bytes, PartitionState, LogConfig]] = {}
         self._flusher = flusher
         self._effective = effective
         self._unique = unique
@@ -89,6 +91,14 @@ class PartitionTable:
         except BrokerError:
             return None
 
+    def high_watermarks(self, directory: LogDirectory) -> dict[Name, int]:
+        """Return the high watermark of every partition that is awake in a directory."""
+        return {
+            name: partition.high_watermark
+            for name, partition in self.partitions.items()
+            if directory.logs.get(name) is partition.log
+        }
+
     def names(self) -> list[Name]:
         """Return the name of every partition, awake or not."""
         return [*self.partitions, *self.asleep]
@@ -113,9 +123,11 @@ class PartitionTable:
         return [partition.log for partition in self.partitions.values()]
 
     def _wake_or_refuse(self, name: Name, error: BrokerError) -> Partition:
+        if name in self._unmade:
+            self._make(name, *self._unmade[name])
         if name in self.asleep:
             return self._wake(name)
-        raise _OFFLINE if name in self._offline else error
+        raise _OFFLINE if name in self._offline or name in self._unmade else error
 
     def _wake(self, name: Name) -> Partition:
         log, directory, topic_id, leader_epoch = self.asleep.pop(name)
@@ -199,12 +211,21 @@ class PartitionTable:
             self.asleep[name] = sleeper._replace(leader_epoch=state.leader_epoch)
             return
         self._ids[topic.id, index] = name
-        opened = self._open(name, topic.id, state, self._config_of(topic, image))
+        self._make(name, topic.id, state, self._config_of(topic, image))
+
+    def _make(self, name: Name, topic_id: bytes, state: PartitionState, config: LogConfig) -> None:
+        """Open or create a log. Without room it stays unmade, and any other failure takes the directory offline."""
+        self._unmade.pop(name, None)
+        self._offline.discard(name)
+        try:
+            opened = self._open(name, topic_id, state, config)
+        except OSError:
+            self._unmade[name] = (topic_id, state, config)
+            return
         if opened is None:
             self._offline.add(name)
-            return
-        self._offline.discard(name)
-        self.asleep[name] = Sleeper(*opened, topic.id, state.leader_epoch)
+        else:
+            self.asleep[name] = Sleeper(*opened, topic_id, state.leader_epoch)
 
     def _open(
         self, name: Name, topic_id: bytes, state: PartitionState, config: LogConfig
@@ -223,7 +244,13 @@ class PartitionTable:
         if not online or (named and named[0] not in online):
             return None
         home = named[0] if named else min(online, key=lambda directory: len(directory.logs))
-        return home.create_log(*name, topic_id, config), home
+        try:
+            return home.create_log(*name, topic_id, config), home
+        except OSError as error:
+            home.judge(error)
+            if home.offline is not None:
+                return None
+            raise
 
     def _remove(self, topic: Topic, index: int) -> None:
         name = (topic.name, index)
@@ -231,6 +258,7 @@ class PartitionTable:
         self._forget(name, topic.id)
         self._ids.pop((topic.id, index), None)
         self._offline.discard(name)
+        self._unmade.pop(name, None)
         if partition is not None:
             partition.fail(_UNKNOWN)
         for directory in self.directories:

@@ -54,7 +54,7 @@ class ElectionState(NamedTuple):
 
 
 def read_election_state(disk: Disk, directory: str) -> ElectionState:
-    """The state in the file; that of a voter that has seen nothing when there is no file. TornState when it is damaged."""
+    """The state in the file; that of a voter that has seen nothing when there is no file; TornState if it is torn."""
     path = f"{directory}/{FILE_NAME}"
     if not disk.exists(path):
         return ElectionState()

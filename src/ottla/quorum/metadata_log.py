@@ -14,7 +14,7 @@ from ottla.quorum.checkpoint import BATCH_BYTES_MAX
 from ottla.quorum.snapshots import SnapshotId, Snapshots
 from ottla.quorum.surroundings import QuorumSettings, Surroundings
 from ottla.quorum.voters import Voters
-from ottla.wire.batch import read_records, scan
+from ottla.wire.batch import crc_ok, read_records, scan
 from ottla.wire.control import read_control
 from ottla.wire.errors import BrokerError, ProtocolError
 from ottla.wire.messages.control import KRaftVersionRecord, VotersRecord
@@ -104,7 +104,7 @@ def load(world: Surroundings, settings: QuorumSettings, fail: Callable[[OSError]
     try:
         _replay(loaded)
     except (ProtocolError, BrokerError) as error:
-        raise MetadataError(f"{path} is damaged after offset {loaded.fold.end_offset}: {error}") from error
+        raise MetadataError(f"{path} is damaged at or after offset {loaded.fold.end_offset}: {error}") from error
     return loaded
 
 
@@ -146,6 +146,9 @@ def _replay(loaded: LoadedLog) -> None:
         data = bytes(log.read(offset, READ_BYTES, log.end_offset))
         loaded.bytes_since_snapshot += len(data)
         for position, batch in scan(data):
+            # What lies below the newest snapshot was not recovered, and is read when that snapshot is damaged.
+            if not crc_ok(data, position, batch.size):
+                raise ProtocolError(f"the batch at offset {batch.base_offset} fails its checksum")
             records = read_records(data, position)
             if batch.is_control:
                 for record in records:

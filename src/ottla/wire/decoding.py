@@ -1,6 +1,7 @@
 """Writes the source of a decoder: one function, one unpack for each run of fixed fields, no calls on the common path.
 
-Four habits make the code quick, and explain its looks.
+The commonest message is tried first without loops (`lone.py`), and arrays of alike elements are read as tables
+(`run.py`); what is written here reads everything. Four habits make the code quick, and explain its looks.
 
 - Lengths and counts of one byte, nearly all of them, are read with the fixed fields before them. A first byte above
   127 means a longer varint, which is then read again from its start.
@@ -23,6 +24,8 @@ from ottla.wire.primitive import Primitive
 from ottla.wire.run import ROWS_MIN, Run, run_of
 from ottla.wire.source import Source
 
+# Arrays of structs inside what is itself inside two arrays, such as the aborted transactions of a partition.
+ROWS_LEVEL = 2
 _UNPACKERS: dict[str, Any] = {}
 
 
@@ -39,6 +42,7 @@ class _DecoderWriter:
         self.source = Source("decode")
         self.offset = 0
         self.run: list[tuple[str, str]] = []
+        self.ahead: str | None = None
 
     def write(self) -> Source:
         source = self.source
@@ -111,6 +115,9 @@ class _DecoderWriter:
 
     def length(self, code: str, compact: bool) -> str:
         """Read a length with the run before it; the variable holds it plus one when compact."""
+        if self.ahead is not None:
+            name, self.ahead = self.ahead, None
+            return name
         name = self.source.fresh("n")
         self.run.append(("B" if compact else code, name))
         self.flush()
@@ -153,18 +160,57 @@ class _DecoderWriter:
     def struct(self, cls: type[Struct], var: str, path: str) -> None:
         """Read every field of a struct into `var`."""
         tagged: list[Field] = []
+        plain: list[Field] = []
         for field in fields_of(cls):
-            if self.version not in field.versions:
-                self.store_default(field, var)
-            elif field.tag is not None:
-                self.store_default(field, var)
+            if self.version in field.versions and field.tag is None:
+                plain.append(field)
+                continue
+            self.store_default(field, var)
+            if self.version in field.versions:
                 tagged.append(field)
+        while plain:
+            field = plain.pop(0)
+            if self.flexible and field.array and field.is_struct and path.count(".") >= ROWS_LEVEL:
+                self.past_empty(field, plain, var, path)
             else:
                 self.field(field, var, path)
         if self.flexible:
             self.tags(cls, tagged, var, path)
         else:
             self.source.line(f"{var}.unknown_tags = None")
+
+    def past_empty(self, field: Field, after: list[Field], var: str, path: str) -> None:
+        """An array inside a row, which is mostly empty: what follows it is read along, as if it were.
+
+        An array that is not empty has only more bytes before those, so that reading them too early is harmless.
+        The fields read leave `after`.
+        """
+        source = self.source
+        count, self.ahead = source.fresh("n"), None
+        follows: list[tuple[str, str]] = []
+        while after and after[0].fixed:
+            follows.append((after[0].kind.code, f"{var}.{after.pop(0).name}"))
+        if not after or self.compact(after[0]) and (after[0].array or not after[0].is_struct):
+            follows.append(("B", source.fresh("n")))
+        size = struct.calcsize(">" + "".join(code for code, _ in follows))
+        self.run += ("B", count), *follows
+        self.flush()
+        offset = self.offset
+        source.line(f"if {count} < 2:" if self.nullable(field) else f"if {count} == 1:")
+        with source.block():
+            source.line(f"{var}.{field.name} = []" + (f" if {count} else None" if self.nullable(field) else ""))
+        source.line("else:")
+        with source.block():
+            self.offset -= size
+            self.ahead = count
+            self.field(field, var, path)
+            self.settle()
+            self.run += follows
+            self.flush()
+            source.line(f"pos -= {offset - size}")
+        self.offset = offset
+        if follows and not follows[-1][1].startswith(f"{var}."):
+            self.ahead = follows[-1][1]
 
     def store_default(self, field: Field, var: str) -> None:
         self.source.line(f"{var}.{field.name} = {self.source.default(field)}")
@@ -347,9 +393,7 @@ class _DecoderWriter:
             self.struct(field.kind, var, path)
             self.settle()
 
-    def begin_array(
-        self, field: Field, least: int, target: str, path: str, run: Run | None = None
-    ) -> str:
+    def begin_array(self, field: Field, least: int, target: str, path: str, run: Run | None = None) -> str:
         """Read a count and open the loop over its elements.
 
         Elements are made one by one as their bytes are read, so a count by itself allocates nothing; one

@@ -5,7 +5,8 @@ out. Such a message needs no loop, and what lies between two texts is read by on
 included, and then held against the guess:
 
 - The first array of structs holds one of them, and the first array in that one does too; other arrays are empty.
-- Nullable strings are null or empty, other strings take less than 128 bytes; behind the array they are empty.
+- Nullable strings are null, or empty when that is their default; other strings take less than 127 bytes, and none
+  when they stand behind the array.
 - There are no tagged fields.
 
 G1  When any of it proves wrong, whatever was read is dropped, and the general decoder starts over from the front.
@@ -85,6 +86,7 @@ class _LoneWriter:
         source.fill(guard, f"{bounds}:")
 
     def at(self) -> str:
+        """The current position as an expression."""
         return f"{self.base} + {self.offset}" if self.offset else self.base
 
     def read(self, code: str, target: str) -> None:
@@ -114,8 +116,14 @@ class _LoneWriter:
         codes = "".join(code for code, _ in run)
         targets = ", ".join(target for _, target in run)
         comma = "," if len(run) == 1 else ""
-        unpack = self.source.struct(codes, "unpack_from")
-        self.source.line(f"{targets}{comma} = {unpack}(buf, {self.at()})")
+        if codes in ("B", "BB"):
+            for place, (_, target) in enumerate(run, self.offset):
+                self.source.line(
+                    f"{target} = buf[{self.base} + {place}]" if place else f"{target} = buf[{self.base}]"
+                )
+        else:
+            unpack = self.source.struct(codes, "unpack_from")
+            self.source.line(f"{targets}{comma} = {unpack}(buf, {self.at()})")
         self.offset += struct.calcsize(">" + codes)
         wrong = [f"{name} != {value}" if value else name for name, value in self.exact.items()] + self.wrong
         if wrong:
@@ -151,25 +159,31 @@ class _LoneWriter:
         if field.fixed:
             self.read(field.kind.code, target)
         elif field.array:
-            self.nothing(field, "i", "[]", target)
+            self.empty_array(field, target)
         elif field.kind.name == "records":
             self.records(self.compact(field), target)
         elif self.version in field.nullable or behind:
-            text = field.kind.name == "string"
-            self.nothing(field, "h" if text else "i", "''" if text else "b''", target)
+            self.empty_text(field, target)
         else:
             self.text(field.kind.name == "string", self.compact(field), target)
 
-    def nothing(self, field: Field, code: str, empty: str, target: str) -> None:
-        """A field taken to be empty, or null where that is allowed."""
+    def empty_array(self, field: Field, target: str) -> None:
+        """An array taken to be empty, or null where that is allowed."""
         zero = 1 if self.compact(field) else 0
         if self.version in field.nullable:
-            size = self.length(code, self.compact(field))
-            self.wrong.append(f"{size} > {zero}")
-            self.stores.append((target, f"{empty} if {size} == {zero} else None"))
+            count = self.length("i", self.compact(field))
+            self.wrong.append(f"{count} > {zero}")
+            self.stores.append((target, f"[] if {count} == {zero} else None"))
         else:
-            self.marker(code, self.compact(field), zero)
-            self.stores.append((target, empty))
+            self.marker("i", self.compact(field), zero)
+            self.stores.append((target, "[]"))
+
+    def empty_text(self, field: Field, target: str) -> None:
+        """A string or bytes taken to be null when that is its default, else to be empty."""
+        text = field.kind.name == "string"
+        null = self.version in field.nullable and field.default is None
+        self.marker("h" if text else "i", self.compact(field), (1 if self.compact(field) else 0) - null)
+        self.stores.append((target, "None" if null else "''" if text else "b''"))
 
     def text(self, decoded: bool, compact: bool, target: str) -> None:
         size = self.length("h" if decoded else "i", compact)
@@ -181,7 +195,9 @@ class _LoneWriter:
         self.offset -= 1 if compact else 0
         self.source.line(f"{stop} = {self.at()} + {size}")
         self.source.line(
-            f"{target} = buf[{start}:{stop}].decode()" if decoded else f"{target} = bytes(buf[{start}:{stop}])"
+            f"{target} = buf[{start}:{stop}].decode()"
+            if decoded
+            else f"{target} = bytes(buf[{start}:{stop}])"
         )
         self.base, self.offset = stop, 0
 

@@ -117,7 +117,9 @@ class Run:
             with source.block():
                 source.line("return None")
             source.line("xs = []")
-            source.line(f"for {', '.join(columns)}{',' if len(columns) == 1 else ''} in {rows}(buf[pos:stop]):")
+            source.line(
+                f"for {', '.join(columns)}{',' if len(columns) == 1 else ''} in {rows}(buf[pos:stop]):"
+            )
             with source.block():
                 var = source.new(self.cls)
                 for field in fields_of(self.cls):
@@ -130,7 +132,7 @@ class Run:
 
 def _unlike(buf: Buffer, pos: int, end: int, count: int) -> None:
     """Reads nothing: the elements are of a shape not learnt."""
-    return None
+    return
 
 
 def run_of(cls: type[Struct], version: int, flexible: bool) -> Run | None:

@@ -2,20 +2,28 @@
 
 D1  `File.append` writes all of its bytes at `size`, or raises OSError and leaves the file as long as it was.
 D2  `write_atomic` leaves either the old content or the new one, whatever happens in between.
-D3  A handle opens its descriptor on first use, and `rest()` closes it until the next use, so that thousands of logs need
-    not hold thousands of descriptors. Pins and rests are only taken on the loop, so a thread that syncs a pinned
+D3  A handle opens its descriptor on first use, and `rest()` closes it until the next use, so that thousands of logs
+    need not hold thousands of descriptors. Pins and rests are only taken on the loop, so a thread that syncs a pinned
     file never finds its descriptor closed or reused.
 
 Buffers are anything with the buffer protocol; paths are plain strings.
 """
 
 import contextlib
+import ctypes
+import errno
 import fcntl
 import os
+import re
 import shutil
+from collections.abc import Callable
+from functools import cache
 from typing import Protocol
 
 Bytes = bytes | bytearray | memoryview
+
+# Before, syncfs(2) kept silent about data that could not be written.
+_SYNCFS_SPEAKS_SINCE = (5, 8)
 
 
 class File(Protocol):
@@ -127,6 +135,10 @@ class Disk(Protocol):
 
     def sync_dir(self, path: str) -> None:
         """Make renames and new names in a directory durable."""
+        ...
+
+    def sync_filesystem(self, path: str) -> bool:
+        """Make everything on the file system of `path` durable; False when this cannot be done, or not reliably."""
         ...
 
     def free_bytes(self, path: str) -> int:
@@ -326,6 +338,22 @@ class RealDisk:
         finally:
             os.close(fd)
 
+    def sync_filesystem(self, path: str) -> bool:
+        """Make everything on the file system of `path` durable; False when this cannot be done, or not reliably."""
+        syncfs = _find_syncfs()
+        if syncfs is None:
+            return False
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            if syncfs(fd) == 0:
+                return True
+            code = ctypes.get_errno()
+        finally:
+            os.close(fd)
+        if code == errno.ENOSYS:
+            return False
+        raise OSError(code, os.strerror(code), path)
+
     def free_bytes(self, path: str) -> int:
         """Return the room left on the file system of `path`."""
         stat = os.statvfs(path)
@@ -345,3 +373,13 @@ class RealDisk:
             os.close(fd)
             raise BlockingIOError(f"{path} is locked by another process") from None
         return RealLock(fd)
+
+
+@cache
+def _find_syncfs() -> Callable[[int], int] | None:
+    """Return Linux's syncfs(2), where it is there and reports failures."""
+    version = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    if version is None or (int(version[1]), int(version[2])) < _SYNCFS_SPEAKS_SINCE:
+        return None
+    # Found nowhere but on Linux.
+    return getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)

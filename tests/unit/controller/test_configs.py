@@ -157,9 +157,24 @@ def test_validate_only_records_nothing(stage: Stage) -> None:
             "Unexpected broker id, expected 1, but received 7",
         ),
         (
-            resource(4, "", ("no.such", SET, "1")),
+            resource(4, "", ("no.such", APPEND, "1")),
             ErrorCode.INVALID_CONFIG,
-            "Unknown broker config name: no.such",
+            "Unknown config name: no.such",
+        ),
+        (
+            resource(4, "", ("log.cleaner.threads", APPEND, "1")),
+            ErrorCode.INVALID_CONFIG,
+            "Config value append is not allowed for config key: log.cleaner.threads",
+        ),
+        (
+            resource(4, "1", ("log.cleaner.threads", SUBTRACT, "1")),
+            ErrorCode.INVALID_CONFIG,
+            "Config value subtract is not allowed for config key: log.cleaner.threads",
+        ),
+        (
+            resource(16, "s", ("metrics", APPEND, "a")),
+            ErrorCode.INVALID_CONFIG,
+            "Can't APPEND to key metrics because its type is not LIST.",
         ),
         (
             resource(4, "", ("log.cleaner.threads", SET, "x")),
@@ -188,8 +203,23 @@ def test_validate_only_records_nothing(stage: Stage) -> None:
         ),
         (
             resource(16, "s", ("interval.ms", SET, "1")),
-            ErrorCode.INVALID_CONFIG,
+            ErrorCode.INVALID_REQUEST,
             "interval must be between 100 and 3600000",
+        ),
+        (
+            resource(16, "s", ("no.such", SET, "1")),
+            ErrorCode.INVALID_REQUEST,
+            "Unknown client metrics configuration: no.such",
+        ),
+        (
+            resource(16, "s", ("interval.ms", SET, "soon")),
+            ErrorCode.INVALID_CONFIG,
+            "Invalid value soon for configuration interval.ms",
+        ),
+        (
+            resource(16, "s", ("match", SET, f"client_id={'(' * 9000}")),
+            ErrorCode.INVALID_CONFIG,
+            "Illegal client matching pattern",
         ),
         (
             resource(32, "", ("consumer.session.timeout.ms", SET, "50000")),
@@ -219,6 +249,14 @@ def test_groups_and_subscriptions_have_configs(stage: Stage) -> None:
         resource(4, "1", ("log.cleaner.threads", SET, "2")),
     ) == [OK, OK, OK]
     assert stage.image.configs.of(ConfigType.GROUP, "g") == {"consumer.session.timeout.ms": "50000"}
+
+
+def test_a_broker_setting_that_nobody_knows_is_kept(stage: Stage) -> None:
+    assert alter(stage, resource(4, "", ("my.plugin.colour", SET, "red"))) == [OK]
+    assert alter(stage, resource(4, "1", ("my.plugin.colour", SET, "blue"))) == [OK]
+    assert stage.image.configs.of(ConfigType.BROKER, "1") == {"my.plugin.colour": "blue"}
+    assert alter(stage, resource(4, "1", ("my.plugin.colour", DELETE, None))) == [OK]
+    assert stage.image.configs.of(ConfigType.BROKER, "1") == {}
 
 
 def test_a_resource_named_twice_is_refused_twice(stage: Stage) -> None:

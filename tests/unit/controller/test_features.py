@@ -16,6 +16,7 @@ from ottla.wire.records.metadata import (
     ConfigRecord,
     EndTransactionRecord,
     FeatureLevelRecord,
+    NoOpRecord,
 )
 from ottla.world.entropy import SeededEntropy
 from tests.unit.controller.stage import FEATURES, Stage
@@ -48,9 +49,27 @@ def test_levels_go_up() -> None:
 def test_older_requests_hear_of_every_feature() -> None:
     stage = Stage(1, features=OLD)
     response = update(stage, ("metadata.version", 30, UPGRADE), version=1)
-    assert [(each.feature, each.error_code) for each in response.results] == [
-        ("metadata.version", ErrorCode.NONE)
+    assert [(each.feature, each.error_code, each.error_message) for each in response.results] == [
+        ("metadata.version", ErrorCode.NONE, "NONE")
     ]
+    assert update(stage, ("metadata.version", 31, UPGRADE), version=1).results == []
+
+
+def test_the_flag_of_the_oldest_version_allows_nothing() -> None:
+    stage = Stage(1, features=OLD)
+    wish = UpdateFeaturesRequest.FeatureUpdateKey(
+        feature="group.version", max_version_level=0, allow_downgrade=True
+    )
+    request = UpdateFeaturesRequest(feature_updates=[wish])
+    response = stage.do(lambda controller, now: controller.update_features(request, 0, now))
+    assert response.error_code == ErrorCode.INVALID_UPDATE_VERSION
+
+
+def test_of_a_feature_named_twice_the_last_level_counts() -> None:
+    stage = Stage(1, features=OLD)
+    response = update(stage, ("share.version", 9, UPGRADE), ("share.version", 1, UPGRADE), version=1)
+    assert (response.error_code, len(response.results)) == (ErrorCode.NONE, 2)
+    assert stage.records == [FeatureLevelRecord(name="share.version", feature_level=1)]
 
 
 def test_validate_only_changes_nothing() -> None:
@@ -116,6 +135,9 @@ def test_turning_eligible_leaders_on_fixes_min_isr_for_the_cluster() -> None:
 def test_the_same_kraft_version_is_fine() -> None:
     stage = Stage(1)
     assert update(stage, ("kraft.version", 1, UPGRADE)).error_code == ErrorCode.NONE
+    assert stage.records == [NoOpRecord()]
+    assert update(stage, ("kraft.version", 1, SAFE)).error_code == ErrorCode.NONE
+    assert stage.records == []
 
 
 def controller(*records: Message) -> Controller:

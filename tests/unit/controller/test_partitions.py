@@ -38,6 +38,11 @@ def test_where_all_is_well_no_election_is_needed() -> None:
         ],
         "absent": [(0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)],
     }
+    request = ElectLeadersRequest(
+        topic_partitions=[ElectLeadersRequest.TopicPartitions(topic="one", partitions=[0])]
+    )
+    (answer,) = stage.do(lambda controller, now: controller.elect_leaders(request, now)).replica_election_results
+    assert answer.partition_result[0].error_message == "Leader election not needed for topic partition."
     assert elect(stage, 0, None) == {"one": []}
     assert elect(stage, 1, {"one": [0]}) == {"one": [(0, ErrorCode.ELECTION_NOT_NEEDED)]}
     assert elect(stage, 0, {}) == {}

@@ -241,7 +241,11 @@ def test_too_many_partitions_at_once_are_refused(stage: Stage) -> None:
     with pytest.raises(BrokerError) as refused:
         stage.create(wish("one", 6000), wish("two", 4001))
     assert refused.value.code == ErrorCode.POLICY_VIOLATION
-    assert stage.create(wish("one", 6000), wish("two", 4000)).topics[0].error_code == ErrorCode.NONE
+    # Each topic is a record too.
+    with pytest.raises(BrokerError, match="Unable to perform excessively large batch operation") as refused:
+        stage.create(wish("one", 6000), wish("two", 3999))
+    assert refused.value.code == ErrorCode.POLICY_VIOLATION
+    assert stage.create(wish("one", 6000), wish("two", 3998)).topics[0].error_code == ErrorCode.NONE
 
 
 def delete(stage: Stage, *names: str) -> DeleteTopicsResponse:
@@ -251,9 +255,9 @@ def delete(stage: Stage, *names: str) -> DeleteTopicsResponse:
 
 def test_topics_are_deleted_by_name_and_by_id(stage: Stage) -> None:
     made = stage.create(wish("one"), wish("two")).topics
-    assert [each.error_code for each in delete(stage, "one", "absent").responses] == [
-        ErrorCode.NONE,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    assert [(each.error_code, each.error_message) for each in delete(stage, "one", "absent").responses] == [
+        (ErrorCode.NONE, None),
+        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."),
     ]
     state = DeleteTopicsRequest.DeleteTopicState
     unknown = bytes([5] * 16)
@@ -263,6 +267,7 @@ def test_topics_are_deleted_by_name_and_by_id(stage: Stage) -> None:
         ("two", made[1].topic_id, ErrorCode.NONE),
         (None, unknown, ErrorCode.UNKNOWN_TOPIC_ID),
     ]
+    assert response.responses[1].error_message == "This server does not host this topic ID."
     assert not stage.image.topics.by_name
 
 
@@ -273,6 +278,10 @@ def test_what_is_named_twice_is_not_deleted(stage: Stage) -> None:
     for topics, words in (
         ([state(topic_id=made.topic_id)] * 2, "Duplicate topic id."),
         ([state(name="one", topic_id=made.topic_id)], "You may not specify both topic name and topic id."),
+        (
+            [state(name="one"), state(topic_id=made.topic_id)],
+            "The provided topic name maps to an ID that was already supplied.",
+        ),
         ([state()], "Neither topic name nor id were specified."),
     ):
         request = DeleteTopicsRequest(topics=topics)
@@ -282,6 +291,10 @@ def test_what_is_named_twice_is_not_deleted(stage: Stage) -> None:
         assert [(each.error_code, each.error_message) for each in response.responses] == [
             (ErrorCode.INVALID_REQUEST, words)
         ]
+    twice_and_by_name = [state(topic_id=made.topic_id)] * 2 + [state(name="one")]
+    request = DeleteTopicsRequest(topics=twice_and_by_name)
+    response = stage.do(lambda controller, now: controller.delete_topics(request, 6, now))
+    assert {each.error_code for each in response.responses} == {ErrorCode.INVALID_REQUEST}
     assert "one" in stage.image.topics.by_name
 
 

@@ -64,16 +64,16 @@ def test_a_slice_of_a_receive_buffer_is_taken_where_it_lies(log):
 def test_not_one_batch(log):
     assert refusal(log, bytearray()) == "INVALID_RECORD"
     assert refusal(log, batch(1) + batch(2)) == "INVALID_RECORD"
-    assert refusal(log, batch(1)[:-1]) == "CORRUPT_MESSAGE"
-    assert refusal(log, batch(1)[:40]) == "CORRUPT_MESSAGE"
-    assert refusal(log, batch(1) + b"\0") == "CORRUPT_MESSAGE"
+    assert refusal(log, batch(1)[:-1]) == "INVALID_RECORD"
+    assert refusal(log, batch(1)[:40]) == "INVALID_RECORD"
+    assert refusal(log, batch(1) + b"\0") == "INVALID_RECORD"
 
 
 def test_older_formats(log):
     for magic in (0, 1):
         records = batch(1)
         records[16] = magic
-        assert refusal(log, records) == "UNSUPPORTED_FOR_MESSAGE_FORMAT"
+        assert refusal(log, records) == "INVALID_RECORD"
     records = batch(1)
     records[16] = 3
     assert refusal(log, records) == "CORRUPT_MESSAGE"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ottla.metadata.error import MetadataError
-from ottla.quorum.checkpoint import read_checkpoint
+from ottla.quorum.checkpoint import checkpoint_batches, read_checkpoint
 from ottla.quorum.describe import describe_quorum
 from ottla.quorum.election_state import read_election_state
 from ottla.quorum.voters import Address, Voter, Voters
@@ -92,6 +92,86 @@ def test_the_epoch_rises_above_whatever_was_seen(shop: Workshop) -> None:
     (shop.log_path / "quorum-state").unlink()
     shop.reopen()
     assert shop.quorum.epoch == 43
+
+
+@pytest.mark.parametrize("torn", [b"", bytes(80), b'{"leaderId":1,"leaderEp'])
+def test_the_only_voter_goes_on_without_its_election_state(shop: Workshop, torn: bytes) -> None:
+    shop.join()
+    shop.create("one")
+    shop.reopen()
+    shop.quorum.close()
+    (shop.log_path / "quorum-state").write_bytes(torn)
+    shop.reopen(close=False)
+    assert shop.quorum.epoch == 3
+    assert "one" in shop.quorum.image.topics.by_name
+    assert any("quorum-state" in text and "only voter" in text for text in shop.warnings)
+    assert read_election_state(shop.disk, str(shop.log_path)).epoch == 3
+
+
+def test_a_voter_among_others_does_not_go_on_without_its_election_state(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, static=True)
+    shop.quorum.close()
+    (shop.log_path / "quorum-state").write_bytes(b"")
+    shop.voters = Voters.of([Voter(1), Voter(2)])
+    with pytest.raises(MetadataError):
+        shop.reopen(close=False)
+    assert not (shop.log_path / "quorum-state").read_bytes()
+
+
+@pytest.mark.parametrize("torn", [b"", bytes(80), b"half"])
+def test_a_cluster_that_has_begun_does_not_need_its_bootstrap_file(shop: Workshop, torn: bytes) -> None:
+    shop.quorum.close()
+    path = Path(shop.directory) / "bootstrap.checkpoint"
+    path.write_bytes(torn)
+    shop.reopen(close=False)
+    assert shop.quorum.image.features.metadata_version == 30
+    path.unlink()
+    shop.reopen()
+    assert shop.quorum.image.features.metadata_version == 30
+
+
+def test_a_cluster_that_has_not_begun_needs_its_bootstrap_file_whole(shop: Workshop) -> None:
+    shop.quorum.close()
+    for path in shop.log_path.glob("*.log"):
+        path.unlink()
+    (Path(shop.directory) / "bootstrap.checkpoint").write_bytes(b"")
+    with pytest.raises(MetadataError, match=r"bootstrap\.checkpoint is not whole"):
+        shop.reopen(close=False)
+
+
+def test_the_snapshot_that_formatting_left_is_not_needed_once_the_log_names_the_voters(shop: Workshop) -> None:
+    shop.quorum.close()
+    (shop.log_path / "00000000000000000000-0000000000.checkpoint").write_bytes(b"")
+    shop.reopen(close=False)
+    assert shop.quorum.kraft_version == 1
+    assert set(shop.quorum.voters.by_id) == {1}
+
+
+def test_a_dynamic_quorum_that_names_no_voters_is_refused(shop: Workshop) -> None:
+    shop.quorum.close()
+    for path in shop.log_path.glob("*.log"):
+        path.unlink()
+    (shop.log_path / "00000000000000000000-0000000000.checkpoint").write_bytes(
+        b"".join(checkpoint_batches((), metadata_version=30, now_ms=1, kraft_version=1))
+    )
+    with pytest.raises(MetadataError, match="does not say who its voters are"):
+        shop.reopen(close=False)
+
+
+def test_a_log_that_recovery_did_not_look_at_is_refused_when_it_is_damaged(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, snapshot_bytes=2000)
+    shop.join()
+    for number in range(20):
+        shop.create(f"t{number}")
+    shop.quorum.close()
+    for path in shop.log_path.glob("*.checkpoint"):
+        path.write_bytes(b"")  # so that all the log is read, though its checked part begins behind them
+    (path,) = shop.log_path.glob("*.log")
+    damaged = bytearray(path.read_bytes())
+    damaged[damaged.index(b"t3") + 1] = ord("x")  # still a name, so that only the checksum tells
+    path.write_bytes(damaged)
+    with pytest.raises(MetadataError, match="__cluster_metadata-0 is damaged .* fails its checksum"):
+        shop.reopen(close=False)
 
 
 def test_a_reply_and_an_image_wait_for_the_sync(tmp_path: Path) -> None:

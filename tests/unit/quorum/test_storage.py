@@ -8,7 +8,7 @@ from ottla.log.identity import read_identity
 from ottla.metadata.error import MetadataError
 from ottla.quorum.bootstrap import read_bootstrap, write_bootstrap
 from ottla.quorum.checkpoint import checkpoint_batches, read_checkpoint
-from ottla.quorum.election_state import ElectionState, read_election_state
+from ottla.quorum.election_state import ElectionState, TornState, read_election_state
 from ottla.quorum.storage import Format, FormatError, format_storage
 from ottla.quorum.voters import Address, Voter, Voters, parse_voters
 from ottla.wire.records.metadata import FeatureLevelRecord
@@ -43,7 +43,7 @@ VOTERS = bytes.fromhex(
 
 def test_kafkas_bootstrap_file_is_read(tmp_path: Path) -> None:
     (tmp_path / "bootstrap.checkpoint").write_bytes(BOOTSTRAP)
-    records = read_bootstrap(DISK, str(tmp_path))
+    records = list(read_bootstrap(DISK, str(tmp_path)))
     assert all(isinstance(record, FeatureLevelRecord) for record in records)
     assert {
         record.name: record.feature_level for record in records if isinstance(record, FeatureLevelRecord)
@@ -176,7 +176,7 @@ def test_an_older_release_can_be_begun_with(tmp_path: Path) -> None:
 
 
 def test_without_a_bootstrap_file_the_defaults_are_used(tmp_path: Path) -> None:
-    assert len(read_bootstrap(DISK, str(tmp_path))) == 6
+    assert len(list(read_bootstrap(DISK, str(tmp_path)))) == 6
 
 
 @pytest.mark.parametrize("cut", [0, 1, 83, 84, 240])
@@ -203,10 +203,14 @@ def test_the_election_state_of_both_forms(tmp_path: Path) -> None:
     assert path.read_bytes() == kafkas
     state.write(DISK, str(tmp_path), 0, parse_voters("1@h:1"))
     assert read_election_state(DISK, str(tmp_path)) == state
-    for broken in (b"", b"[]", b'{"data_version":7}', b'{"data_version":1}'):
+    for broken in (b"", b"[]", bytes(99), kafkas[:50], b'{"data_version":1}', kafkas.replace(b"7", b"null")):
         path.write_bytes(broken)
-        with pytest.raises(MetadataError):
+        with pytest.raises(TornState):
             read_election_state(DISK, str(tmp_path))
+    path.write_bytes(b'{"data_version":7}')
+    with pytest.raises(MetadataError, match="data_version 7") as newer:
+        read_election_state(DISK, str(tmp_path))
+    assert not isinstance(newer.value, TornState)
 
 
 def test_voters_as_the_setting_writes_them() -> None:

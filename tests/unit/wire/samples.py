@@ -21,7 +21,7 @@ class Sampler:
 
     def struct(self, cls: type[Struct], version: int) -> Any:
         """A struct, and all that is in it."""
-        values = {}
+        values: dict[str, Any] = {}
         for field in fields_of(cls):
             if version not in field.versions or (field.tag is not None and self.random.random() < 0.5):
                 continue

@@ -58,7 +58,7 @@ class Plain(Sampler):
             elif field.is_struct:
                 values[field.name] = self.struct(field.kind, version, 2)
             elif version in field.nullable and field.kind.name == "string":
-                values[field.name] = self.random.choice((None, ""))
+                values[field.name] = field.default
             elif arrays and field.kind.name == "string":
                 values[field.name] = ""
             else:
@@ -96,7 +96,13 @@ def test_a_guess_changes_nothing(cls: type[Message]) -> None:
 
 @pytest.mark.parametrize(
     ("cls", "version"),
-    [(ProduceRequest, 9), (ProduceRequest, 13), (ProduceResponse, 9), (FetchRequest, 12), (FetchResponse, 12)],
+    [
+        (ProduceRequest, 9),
+        (ProduceRequest, 13),
+        (ProduceResponse, 9),
+        (FetchRequest, 12),
+        (FetchResponse, 12),
+    ],
 )
 def test_a_message_of_one_partition_is_read_by_the_guess(cls: type[Message], version: int) -> None:
     """The general part is taken away, and the message is still read."""

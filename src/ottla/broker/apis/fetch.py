@@ -184,10 +184,13 @@ class _Fetch:
                 )
             else:
                 part.aborted_transactions = None
-        except BrokerError as error:
+        except (BrokerError, OSError) as error:
             if partition is not None:
                 partition.fetch_failures += 1
-            part.error_code = error.code
+                if isinstance(error, OSError):
+                    error = partition.log.storage_error(error)
+            part.error_code = error.code if isinstance(error, BrokerError) else ErrorCode.KAFKA_STORAGE_ERROR
+            part.records = b""
             part.high_watermark = part.last_stable_offset = part.log_start_offset = -1
             part.aborted_transactions = None
         return part, partition

@@ -58,6 +58,8 @@ def handle(
                     part.leader_epoch = epoch
             except BrokerError as error:
                 part.error_code = error.code
+            except OSError as error:
+                part.error_code = partition.log.storage_error(error).code
         topics.append(Topic(name=topic.name, partitions=parts))
     return ListOffsetsResponse(topics=topics)
 

@@ -34,6 +34,8 @@ def handle(
                 part.leader_epoch, part.end_offset = epoch, min(end_offset, partition.high_watermark)
             except BrokerError as error:
                 part.error_code = error.code
+            except OSError as error:
+                part.error_code = partition.log.storage_error(error).code
         topics.append(Topic(topic=topic.topic, partitions=parts))
     return OffsetForLeaderEpochResponse(topics=topics)
 

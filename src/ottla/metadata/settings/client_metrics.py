@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from ottla.metadata.settings.definition import ANY, INT, LIST, MEDIUM, Setting, by_name
-from ottla.metadata.settings.error import ConflictingSettings, SettingError
+from ottla.metadata.settings.error import ConflictingSettings, MistakenRequest
+from ottla.metadata.settings.pieces import pieces
 from ottla.metadata.settings.rule import ListOf
 
 if TYPE_CHECKING:
@@ -37,24 +38,24 @@ def validate_client_metrics(overrides: Mapping[str, str]) -> None:
     """Raise SettingError unless `overrides` may be set on a client-metrics subscription."""
     for name in overrides:
         if name not in CLIENT_METRICS:
-            raise SettingError(f"Unknown client metrics configuration: {name}", name=name)
+            raise MistakenRequest(f"Unknown client metrics configuration: {name}", name=name)
     values = {name: CLIENT_METRICS[name].parse(text) for name, text in overrides.items()}
     interval_ms = values.get("interval.ms")
     if isinstance(interval_ms, int) and not 100 <= interval_ms <= 3_600_000:
-        raise ConflictingSettings(
+        raise MistakenRequest(
             f"Invalid value {interval_ms} for interval.ms, interval must be between 100 and 3600000 (1 hour)",
             name="interval.ms",
         )
     patterns = values.get("match")
     for pattern in patterns if isinstance(patterns, tuple) else ():
-        name, equals, expression = pattern.partition("=")
-        if not equals or name.strip() not in _MATCHABLE or not _compiles(expression.strip()):
+        parts = pieces(pattern, "=")
+        if len(parts) != 2 or parts[0].strip() not in _MATCHABLE or not _compiles(parts[1].strip()):
             raise ConflictingSettings(f"Illegal client matching pattern: {pattern}", name="match")
 
 
 def _compiles(expression: str) -> bool:
     try:
         re.compile(expression)
-    except re.error:
+    except (re.error, RecursionError, OverflowError):
         return False
-    return bool(expression) and "=" not in expression
+    return True

@@ -48,10 +48,11 @@ def describe_topic(
 ) -> list[Description]:
     """Every setting of a topic that sets `overrides`, or those asked for by name."""
     effective = effective_topic(values, overrides)
+    asked = frozenset(names or ())
     found = []
     for setting in TOPIC.values():
         own = setting.name in overrides
-        if not _wanted(setting.name, names) or (setting.internal and not own):
+        if not _wanted(setting.name, asked) or (setting.internal and not own):
             continue
         value = setting.parse(overrides[setting.name]) if own else effective[setting.name]
         first = SYNONYMS[setting.name][0].name if setting.name in SYNONYMS else None
@@ -65,9 +66,10 @@ def describe_group(
 ) -> list[Description]:
     """Every setting of a group that sets `overrides`, or those asked for by name."""
     effective = effective_group(values, overrides)
+    asked = frozenset(names or ())
     found = []
     for setting in GROUP.values():
-        if not _wanted(setting.name, names):
+        if not _wanted(setting.name, asked):
             continue
         synonym = GROUP_SYNONYMS.get(setting.name)
         if synonym:
@@ -83,9 +85,10 @@ def describe_client_metrics(
     overrides: Mapping[str, str], names: Collection[str] | None = None
 ) -> list[Description]:
     """Every setting of a client-metrics subscription, or those asked for by name."""
+    asked = frozenset(names or ())
     found = []
     for setting in CLIENT_METRICS.values():
-        if _wanted(setting.name, names):
+        if _wanted(setting.name, asked):
             own = setting.name in overrides
             value = setting.parse(overrides[setting.name]) if own else setting.default_value
             found.append(_entry(setting, value, Source.CLIENT_METRICS_CONFIG if own else None, ()))
@@ -93,22 +96,24 @@ def describe_client_metrics(
 
 
 def describe_broker(values: BrokerValues, names: Collection[str] | None = None) -> list[Description]:
-    """Every setting of this broker; internal and listener-prefixed ones where somebody set them."""
+    """Every setting of this broker; internal, listener-prefixed and unknown ones where somebody set them."""
     given = [name for name in (*values.static, *values.dynamic_default, *values.dynamic_broker) if _extra(name)]
     shown = [name for name, setting in BROKER.items() if not setting.internal]
+    asked = frozenset(names or ())
     return [
         _broker_entry(values, name, default_only=False)
         for name in dict.fromkeys(given + shown)
-        if _wanted(name, names)
+        if _wanted(name, asked)
     ]
 
 
 def describe_broker_default(values: BrokerValues, names: Collection[str] | None = None) -> list[Description]:
     """The settings that are set for the whole cluster, and nothing else."""
+    asked = frozenset(names or ())
     return [
         _broker_entry(values, name, default_only=True)
         for name in values.dynamic_default
-        if _wanted(name, names)
+        if _wanted(name, asked)
     ]
 
 
@@ -162,8 +167,8 @@ def _chain(values: BrokerValues, name: str, sensitive: bool) -> tuple[Synonym, .
     return tuple(links[start:])
 
 
-def _wanted(name: str, names: Collection[str] | None) -> bool:
-    return not names or name in names
+def _wanted(name: str, asked: frozenset[str]) -> bool:
+    return not asked or name in asked
 
 
 def _extra(name: str) -> bool:

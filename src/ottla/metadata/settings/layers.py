@@ -4,7 +4,8 @@ Laws
 1  A value is that of the first layer that has one: dynamic for this broker, dynamic for the cluster, the properties
    file, the default.
 2  A stored dynamic value that does not parse, or that may not be dynamic, is passed over, as if it were not there:
-   metadata written by others must not stop a broker.
+   metadata written by others must not stop a broker. One that nobody knows is kept and shown, and means nothing: it
+   may be for a plugin.
 3  A BrokerValues never changes; `with_dynamic` gives a new one.
 """
 
@@ -14,7 +15,7 @@ from typing import Any
 
 from ottla.metadata.settings.broker import BROKER, DYNAMIC, LISTENER_ONLY, broker_setting, listener_setting
 from ottla.metadata.settings.definition import Update, Value
-from ottla.metadata.settings.error import ConflictingSettings, SettingError, UnknownSetting
+from ottla.metadata.settings.error import ConflictingSettings, SettingError
 
 
 class Source(enum.IntEnum):
@@ -104,8 +105,6 @@ def validate_broker(overrides: Mapping[str, str], *, per_broker: bool) -> None:
         setting = broker_setting(name)
         if setting is not None:
             setting.parse(text)
-        elif not name.startswith("listener.name."):
-            raise UnknownSetting("broker", name, DYNAMIC)
     if not per_broker:
         own = sorted(name for name in overrides if _is_per_broker(name))
         if own:
@@ -117,12 +116,13 @@ def usable(stored: Mapping[str, str], *, per_broker: bool) -> dict[str, str]:
     kept: dict[str, str] = {}
     for name, text in stored.items():
         setting = broker_setting(name)
-        if setting is None or name in LISTENER_ONLY or (name in BROKER and name not in DYNAMIC):
+        if name in LISTENER_ONLY or (name in BROKER and name not in DYNAMIC):
             continue
         if not per_broker and _is_per_broker(name):
             continue
         try:
-            setting.parse(text)
+            if setting is not None:
+                setting.parse(text)
         except SettingError:
             continue
         kept[name] = text

@@ -4,7 +4,7 @@ import pytest
 
 from ottla.metadata.settings.broker import BROKER
 from ottla.metadata.settings.client_metrics import validate_client_metrics
-from ottla.metadata.settings.error import ConflictingSettings, InvalidValue, SettingError, UnknownSetting
+from ottla.metadata.settings.error import ConflictingSettings, InvalidValue, MistakenRequest, SettingError, UnknownSetting
 from ottla.metadata.settings.group import BOUNDS, GROUP, GROUP_SYNONYMS, effective_group, validate_group
 from ottla.metadata.settings.layers import BrokerValues
 
@@ -79,6 +79,9 @@ def test_client_metrics() -> None:
         {"match": "client_id"},
         {"match": "colour=red"},
         {"match": "client_id=["},
+        {"match": "client_id=a=b"},
+        {"match": "client_id="},
     ):
-        with pytest.raises(SettingError):
+        with pytest.raises(SettingError) as refused:
             validate_client_metrics(bad)
+        assert isinstance(refused.value, MistakenRequest) == ("match" not in bad)

@@ -12,7 +12,7 @@ from ottla.metadata.settings.describe import (
     describe_group,
     describe_topic,
 )
-from ottla.metadata.settings.error import InvalidValue, SettingError, UnknownSetting
+from ottla.metadata.settings.error import InvalidValue, SettingError
 from ottla.metadata.settings.layers import BrokerValues, Source, validate_broker
 
 
@@ -49,6 +49,15 @@ def test_stored_values_that_cannot_take_effect_are_passed_over() -> None:
     assert BrokerValues({}, {"listeners": "A://:1"}, {})["listeners"] == ("PLAINTEXT://:9092",)
 
 
+def test_what_nobody_knows_is_shown_without_its_value() -> None:
+    values = BrokerValues({}, {"my.plugin.key": "all"}, {"my.plugin.key": "secret"})
+    found = only(describe_broker(values, ["my.plugin.key"]))
+    assert (found.value, found.sensitive, found.read_only, found.type) == (None, True, True, 0)
+    assert found.source is Source.DYNAMIC_BROKER_CONFIG
+    assert only(describe_broker_default(values)).name == "my.plugin.key"
+    assert "my.plugin.key" not in values
+
+
 @pytest.mark.parametrize(
     ("overrides", "per_broker", "message"),
     [
@@ -81,8 +90,7 @@ def test_allowed_changes() -> None:
     validate_broker({"log.retention.ms": "1000", "leader.replication.throttled.rate": "1"}, per_broker=False)
     validate_broker({"listener.name.internal.ssl.keystore.type": "PEM"}, per_broker=True)
     validate_broker({"listener.name.internal.max.connections": "5"}, per_broker=False)
-    with pytest.raises(UnknownSetting):
-        validate_broker({"log.retention.millis": "1000"}, per_broker=True)
+    validate_broker({"log.retention.millis": "1000"}, per_broker=True)
     with pytest.raises(InvalidValue):
         validate_broker({"listener.name.internal.max.connections": "five"}, per_broker=False)
 
