@@ -12,15 +12,17 @@ import pytest
 from ottla.log.identity import read_identity
 from ottla.metadata.config import ConfigType
 from ottla.quorum.storage import Format, format_storage
-from ottla.quorum.voters import Address, parse_voters
+from ottla.quorum.voters import Address
 from ottla.world.disk import RealDisk
 from ottla.world.entropy import RealEntropy
 from tests.peers.deadline import eventually
 from tests.peers.kafka import KafkaServer, tool
+from tests.peers.ottla import OttlaServer
 from tests.unit.quorum.workshop import SetClock, Workshop
 
 if TYPE_CHECKING:
     from ottla.metadata.image import Image
+    from tests.peers.server import Server
 
 pytestmark = pytest.mark.usefixtures("apache_kafka")
 
@@ -34,8 +36,6 @@ class OnKafkas(Workshop):
         self.static = "controller.quorum.voters" in server.settings
         server.directory.mkdir(parents=True, exist_ok=True)
         super().__init__(server.directory, static=self.static, address=self.address, **settings)
-        if self.static:
-            self.voters = parse_voters(server.settings["controller.quorum.voters"])
 
 
 def dump(*files: Path) -> list[dict[str, object]]:
@@ -165,3 +165,40 @@ def test_kafka_starts_on_what_we_formatted_and_not_yet_used(tmp_path: Path) -> N
             "streams.version": "1",
             "transaction.version": "2",
         }
+
+
+class StaticKafka(KafkaServer):
+    """Apache Kafka whose voters stand in its settings, and not on disk."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.settings["controller.quorum.voters"] = f"1@127.0.0.1:{self.controller_port}"
+
+    def format_command(self) -> list[str]:
+        return [each for each in super().format_command() if each != "--standalone"]
+
+
+class StaticOttla(OttlaServer):
+    """Ottla whose voters stand in its settings, and not on disk."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.settings["controller.quorum.voters"] = f"1@127.0.0.1:{self.controller_port}"
+
+    def format_command(self) -> list[str]:
+        return [each for each in super().format_command() if each != "--standalone"]
+
+
+@pytest.mark.parametrize("served", [False, True], ids=["formatted", "served"])
+@pytest.mark.parametrize("kind", [KafkaServer, StaticKafka, OttlaServer, StaticOttla])
+def test_we_start_on_every_directory_there_is(tmp_path: Path, kind: type[Server], served: bool) -> None:
+    first = kind(tmp_path / "first")
+    first.format()
+    expected = {"ours"}
+    if served:
+        with first:
+            tool("TopicCommand", "--bootstrap-server", first.bootstrap, "--create", "--topic", "theirs")
+        expected.add("theirs")
+    with OttlaServer(tmp_path / "then", like=first) as ottla:
+        tool("TopicCommand", "--bootstrap-server", ottla.bootstrap, "--create", "--topic", "ours")
+        assert set(tool("TopicCommand", "--bootstrap-server", ottla.bootstrap, "--list").split()) == expected

@@ -75,6 +75,7 @@ class Connections:
         "accepted",
         "by_address",
         "frame_bytes_max",
+        "on_empty",
         "open",
         "per_address_max",
         "receive",
@@ -90,6 +91,7 @@ class Connections:
         self.frame_bytes_max = frame_bytes_max
         self.total_max = total_max
         self.per_address_max = per_address_max
+        self.on_empty: Callable[[], object] | None = None
         self.accepted = 0
         self.refused = 0
         self.tick = 0
@@ -114,6 +116,8 @@ class Connections:
                 self.by_address[connection.peer] = left
             else:
                 del self.by_address[connection.peer]
+            if not self.open and self.on_empty is not None:
+                self.on_empty()
 
     def close_idle(self, ticks_max: int) -> int:
         """Start a new tick and close whoever sent nothing for `ticks_max` of them and is owed nothing."""
@@ -197,7 +201,22 @@ class Connection(asyncio.BufferedProtocol):
         if not self.closed:
             self.closed = True
             self._uncork()
-            self.transport.close()
+        self.transport.close()
+
+    def hang_up(self) -> None:
+        """Send what is written and say that no more comes; what the peer still sends is read and thrown away.
+
+        To close with unread bytes in the socket would reset the connection, and a reset takes replies on their way
+        to the peer along with it. The peer closes once it has read them; `close` ends a peer that does not.
+        """
+        if self.closed:
+            return
+        self.closed = True
+        self._uncork()
+        self._frame = self.backlog = None
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.transport.resume_reading()
 
     def eof_received(self) -> bool:
         """Hang up when the peer does."""
@@ -214,6 +233,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Serve every whole frame that has arrived."""
+        if self.closed:
+            return
         self.touched = self.connections.tick
         if self._frame is None:
             self._take(self._receive.data, 0, nbytes)

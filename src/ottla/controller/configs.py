@@ -221,7 +221,7 @@ def _check_result(view: View, resource: Resource, wanted: Mapping[str, str]) -> 
     try:
         if kind == ConfigType.TOPIC:
             _check_topic_name(name)
-            validate_topic(wanted, view.values)
+            validate_topic(wanted, view.values, view.topic_defaults)
         elif kind == ConfigType.BROKER:
             validate_broker(wanted, per_broker=bool(name))
         elif kind == ConfigType.CLIENT_METRICS:

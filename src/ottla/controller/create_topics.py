@@ -5,7 +5,7 @@ C2  Topics of one request stand or fall alone; one that is named twice fails, wh
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ottla.controller.configs import new_topic_configs
 from ottla.controller.names import CLUSTER_METADATA, invalid_name
@@ -33,6 +33,7 @@ def create_topics(
         raise BrokerError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     results: list[Result] = []
     records: list[Message] = []
+    settings = _Settings(view)
     for topic in wishes:
         try:
             made, partitions = _create(view, topic)
@@ -43,7 +44,14 @@ def create_topics(
         records += made
         check_size(records)
         shown = describable is None or topic.name in describable
-        results.append(_result(view, topic, made[0].topic_id, partitions, shown=shown))
+        result = Result(name=topic.name, topic_id=made[0].topic_id, error_message=None)
+        if shown:
+            result.num_partitions = len(partitions)
+            result.replication_factor = len(partitions[0].replicas)
+            result.configs = settings.of(topic)
+        else:
+            result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        results.append(result)
     for name, count in counts.items():
         if count > 1:
             results.append(_refusal(name, "Duplicate topic name."))
@@ -160,27 +168,35 @@ def _placed(view: View, topic: Wish) -> list[PartitionState]:
     return partitions
 
 
-def _result(
-    view: View, topic: Wish, topic_id: bytes, partitions: list[PartitionState], *, shown: bool
-) -> Result:
-    result = Result(name=topic.name, topic_id=topic_id, error_message=None)
-    if not shown:
-        result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        return result
-    result.num_partitions = len(partitions)
-    result.replication_factor = len(partitions[0].replicas)
-    overrides = {config.name: config.value for config in topic.configs if config.value is not None}
-    result.configs = [
-        Result.CreatableTopicConfigs(
-            name=each.name,
-            value=None if each.sensitive else each.value,
-            read_only=each.read_only,
-            config_source=each.source,
-            is_sensitive=each.sensitive,
-        )
-        for each in sorted(describe_topic(view.values, overrides), key=lambda each: each.name)
-    ]
-    return result
+class _Settings:
+    """The settings of new topics as the answer shows them; those of topics that set none are worked out once."""
+
+    __slots__ = ("_inherited", "_view")
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._inherited: list[Result.CreatableTopicConfigs] | None = None
+
+    def of(self, topic: Wish) -> list[Result.CreatableTopicConfigs]:
+        if topic.configs:
+            return self._described(
+                {config.name: config.value for config in topic.configs if config.value is not None}
+            )
+        if self._inherited is None:
+            self._inherited = self._described({})
+        return self._inherited
+
+    def _described(self, overrides: Mapping[str, str]) -> list[Result.CreatableTopicConfigs]:
+        return [
+            Result.CreatableTopicConfigs(
+                name=each.name,
+                value=None if each.sensitive else each.value,
+                read_only=each.read_only,
+                config_source=each.source,
+                is_sensitive=each.sensitive,
+            )
+            for each in sorted(describe_topic(self._view.values, overrides), key=lambda each: each.name)
+        ]
 
 
 def _refusal(name: str, message: str) -> Result:

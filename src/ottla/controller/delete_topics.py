@@ -1,6 +1,7 @@
 """Deleting topics, by name or by id."""
 
 from collections import Counter
+
 from ottla.controller.view import View, check_size
 from ottla.metadata.topics import Topic
 from ottla.replicated.decision import Decision
@@ -39,9 +40,7 @@ def delete_topics(view: View, request: DeleteTopicsRequest, version: int) -> Dec
         if name is not None and topic.id in by_id:
             result.error_code = ErrorCode.INVALID_REQUEST
             result.error_message = "The provided topic name maps to an ID that was already supplied."
-    records = tuple(
-        RemoveTopicRecord(topic_id=id) for id, result in results.items() if not result.error_code
-    )
+    records = tuple(RemoveTopicRecord(topic_id=id) for id, result in results.items() if not result.error_code)
     check_size(records)
     return Decision(DeleteTopicsResponse(responses=[*results.values(), *refused]), records)
 

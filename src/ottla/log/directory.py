@@ -11,7 +11,7 @@ V3  A checkpointed recovery point never exceeds what its log has synced.
 """
 
 import json
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 
 from ottla.log import names
@@ -27,9 +27,11 @@ from ottla.log.checkpoint import (
 from ottla.log.config import LogConfig
 from ottla.log.dormant import DormantLog
 from ottla.log.files import TRY_AGAIN
-from ottla.log.identity import Identity, read_identity, read_topic_id, write_identity, write_topic_id
+from ottla.log.identity import Identity, read_identity, read_topic_id, write_identity
 from ottla.log.log import Log
+from ottla.log.nascent import NascentLog
 from ottla.log.segment import Segment
+from ottla.wire.errors import BrokerError
 from ottla.wire.uuid import ZERO_UUID
 from ottla.world.disk import Disk, File, Lock
 from ottla.world.entropy import Entropy
@@ -73,6 +75,7 @@ class LogDirectory:
         self._warm: OrderedDict[Segment, None] = OrderedDict()
         self._doomed: list[tuple[list[str], int, int | None]] = []
         self._last_ends: dict[PartitionKey, int] = {}
+        self._nascent: deque[NascentLog] = deque()
 
     # Opening
 
@@ -149,18 +152,36 @@ class LogDirectory:
     def create_log(
         self, topic: str, partition: int, topic_id: bytes, config: LogConfig, *, future: bool = False
     ) -> Log:
-        """Make an empty log; with `future`, one that is to take the place of a log in another directory."""
+        """Begin an empty log; with `future`, one that is to take the place of a log in another directory.
+
+        Its files are made when it is first written to. A future log has them at once: they show that a move is on.
+        """
         key = (topic, partition)
         name = names.partition_dir(topic, partition)
         if future:
             name = names.marked_dir(topic, partition, self._entropy.uuid(), names.FUTURE_DIR)
-        path = f"{self.path}/{name}"
-        self.disk.make_dirs(path)
-        log = Log(self, self.disk, path, topic, partition, config)
-        log.topic_id = topic_id
-        log.create([write_topic_id(self.disk, path, topic_id)] if topic_id != ZERO_UUID else [])
-        (self.futures if future else self.logs)[key] = log
+        log = NascentLog(self, self.disk, f"{self.path}/{name}", topic, partition, config)
+        log.begin(topic_id)
+        if future:
+            log.make()
+            self.futures[key] = log
+        else:
+            self._nascent.append(log)
+            self.logs[key] = log
         return log
+
+    def make_some(self, count: int) -> bool:
+        """Make the files of up to `count` new logs ahead of their first batch; say whether any are left."""
+        while self._nascent and count:
+            log = self._nascent.popleft()
+            if log.is_nascent and self.logs.get((log.topic, log.partition)) is log:
+                try:
+                    log.make()
+                except BrokerError:
+                    self._nascent.append(log)
+                    break
+                count -= 1
+        return bool(self._nascent)
 
     def open_log(self, topic: str, partition: int, topic_id: bytes, config: LogConfig) -> Log:
         """Return a log, whether it exists or not; usable before `load`."""
@@ -330,7 +351,7 @@ class LogDirectory:
         try:
             if clean:
                 for log in open_logs:
-                    log.settle()
+                    log.settle(closing=True)
                 self._sync([file for log in open_logs for file in log.unsynced()])
                 for log in open_logs:
                     log.synced(log.end_offset)

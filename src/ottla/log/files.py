@@ -17,7 +17,7 @@ from ottla.log.epoch_cache import EpochCache
 from ottla.log.home import Home
 from ottla.log.loading import Loaded, load
 from ottla.log.producer_state import Producers
-from ottla.log.replay import aborted_in, load_newest, replay
+from ottla.log.replay import aborted_in, is_short, load_newest, replay
 from ottla.log.segment import RELATIVE_OFFSET_MAX, UNREAD, Segment
 from ottla.log.snapshots import Snapshots
 from ottla.log.synchronizer import Synchronizer
@@ -85,8 +85,9 @@ class LogFiles:
         segment = Segment.create(self._disk, self.path, 0)
         snapshots = Snapshots(self._disk, self.path)
         epochs = EpochCache(self._disk, self.path)
+        beside = [*segment.paths()[1:], epochs.create(), *beside]
         self._install(Loaded([segment], snapshots, epochs, Producers(), 0, 0, 0, clean=True))
-        self._sync.created([*segment.paths()[1:], *beside])
+        self._sync.created(beside)
 
     def open(self, *, clean: bool, start_offset: int = 0, recovery_point: int = 0) -> None:
         """Read what the directory holds, and recover it after an unclean stop."""
@@ -208,7 +209,9 @@ class LogFiles:
         """Say a failed write in Kafka's words. A full disk may be tried again; all else takes the directory offline."""
         if error.errno not in TRY_AGAIN:
             self._home.fail(error)
-        return BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"the disk under {self.path} failed: {error.strerror}")
+        return BrokerError(
+            ErrorCode.KAFKA_STORAGE_ERROR, f"the disk under {self.path} failed: {error.strerror}"
+        )
 
     # Measures
 
@@ -353,21 +356,23 @@ class LogFiles:
         """Whether a segment has been rolled since the last sync; without one, recovery would have to read it all."""
         return self.recovery_point < self._active.base_offset
 
-    def settle(self) -> None:
+    def settle(self, *, closing: bool = False) -> None:
         """Write the files beside the batches up to the end of the log, so that recovery can resume here.
 
-        They are synced with the next `unsynced`.
+        They are synced with the next `unsynced`. At a clean stop a short log gets no snapshot, since reading the log
+        itself is as quick.
         """
         if self._sync.settled_offset != self.end_offset:
             active = self._active
             active.retire()
-            self._sync.written(
-                [
-                    *active.paths()[1:],
-                    self._epochs.flush(),
-                    self._snapshots.take(self.end_offset, self._producers.snapshot()),
-                ]
-            )
+            self._sync.written([*active.paths()[1:], self._epochs.flush()])
+            if (
+                not closing
+                or self._snapshots.offsets
+                or self.start_offset > self._bases[0]
+                or not is_short(self._segments)
+            ):
+                self._sync.written([self._snapshots.take(self.end_offset, self._producers.snapshot())])
             self._snapshots.remove_strays([*self._bases, self.end_offset])
             self._sync.settled(active, self.end_offset)
         elif self._epochs.dirty:
@@ -383,7 +388,7 @@ class LogFiles:
     def close(self, clean: bool = True) -> None:
         """Settle and sync everything, then give all descriptors back; an unclean close only does the latter."""
         if clean:
-            self.settle()
+            self.settle(closing=True)
             self.sync()
         self.rest()
 

@@ -1,7 +1,8 @@
 """From a directory's files to a log that can be used.
 
 O1  After a clean stop nothing is read but the tail of the active segment behind its newest index entry, the newest
-    producer snapshot and the leader epochs; the rest is known from one directory listing.
+    producer snapshot (or all of a short log, which has none) and the leader epochs; the rest is known from one
+    directory listing.
 O2  Whatever an interrupted swap, deletion or roll left behind is finished or undone first, as Kafka does.
 O3  No state of these files fails the start. What can be rebuilt from batches is; what cannot is reported.
 """
@@ -15,7 +16,7 @@ from ottla.log.config import LogConfig
 from ottla.log.epoch_cache import EpochCache
 from ottla.log.producer_state import Producers
 from ottla.log.recovery import Recovery
-from ottla.log.replay import load_newest, replay
+from ottla.log.replay import is_short, load_newest, replay
 from ottla.log.segment import Segment
 from ottla.log.snapshots import Snapshots
 from ottla.world.disk import Disk
@@ -208,8 +209,8 @@ def _load_producers(
 ) -> Producers:
     """Return the producers at the end of a log that was stopped cleanly."""
     producers = Producers(start_offset)
-    if not snapshots.offsets:
-        # A log that never had a producer with an id, or one from before there were any.
+    if not snapshots.offsets and not is_short(segments):
+        # A log from before there were producer ids.
         producers.end_offset = end_offset
         return producers
     for text in load_newest(producers, snapshots, start_offset, end_offset):

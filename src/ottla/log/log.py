@@ -70,6 +70,7 @@ class Log(LogFiles):
     )
 
     is_dormant: ClassVar[bool] = False
+    is_nascent: ClassVar[bool] = False
 
     _checkpoints: tuple[
         int, int

@@ -77,6 +77,8 @@ class Recovery:
         segment = self._segments[first]
         self.end_offset = segment.base_offset
         middle = self._snapshots.newest(self._recovery_point)
+        if self._epochs.latest < 0:
+            middle = None  # the file was lost, and the batches tell its content from the beginning on
         if middle is not None and middle > segment.base_offset and self._indexes_hold(segment, middle):
             self._report(load_newest(self.producers, self._snapshots, self._start_offset, middle))
             if self.producers.end_offset == middle:

@@ -15,6 +15,8 @@ from ottla.wire.control import ControlType, read_control
 from ottla.wire.errors import ProtocolError
 from ottla.world.disk import Bytes
 
+_SHORT_BYTES = 16 << 10
+
 
 class Marker:
     """The end of a transaction, as its control record says it."""
@@ -111,6 +113,11 @@ def replay(producers: Producers, segments: Sequence[Segment], end_offset: int) -
                 except ProtocolError:
                     continue
     producers.end_offset = end_offset
+
+
+def is_short(segments: Sequence[Segment]) -> bool:
+    """Say whether reading a log from its beginning takes no longer than reading a snapshot."""
+    return sum(segment.file.size for segment in segments) <= _SHORT_BYTES
 
 
 def load_newest(producers: Producers, snapshots: Snapshots, start_offset: int, offset: int) -> list[str]:

@@ -103,6 +103,11 @@ class Segment:
                 disk.remove(path)
         for kind in (names.LOG, names.OFFSET_INDEX, names.TIME_INDEX):
             disk.open(stem + kind + suffix).rest()
+        return cls.blank(disk, directory, base_offset, suffix)
+
+    @classmethod
+    def blank(cls, disk: Disk, directory: str, base_offset: int, suffix: str = "") -> "Segment":
+        """Know an empty segment, whose files are empty or still to be made."""
         segment = cls(disk, directory, base_offset, {names.OFFSET_INDEX: 0, names.TIME_INDEX: 0}, suffix)
         segment.max_timestamp = -1
         segment.verified = True

@@ -43,13 +43,13 @@ def split(records: Bytes) -> list[Header]:
     while at < len(records):
         left = len(records) - at
         if left < BATCH_HEADER_SIZE:
-            raise _cut(left)
+            raise _cut(left, headers)
         header: Header = BATCH_HEADER.unpack_from(records, at)
         size = header[1] + LOG_OVERHEAD
         if header[1] < _LENGTH_MIN:
             raise BrokerError(ErrorCode.CORRUPT_MESSAGE, f"batch claims {size} bytes")
         if size > left:
-            raise _cut(left)
+            raise _cut(left, headers)
         if header[3] != MAGIC:
             if header[3] in (0, 1):
                 raise BrokerError(ErrorCode.INVALID_RECORD, f"record format {header[3]} is no longer taken")
@@ -59,9 +59,10 @@ def split(records: Bytes) -> list[Header]:
     return headers
 
 
-def _cut(left: int) -> BrokerError:
+def _cut(left: int, headers: list[Header]) -> BrokerError:
     """Say that a batch is not whole. Kafka sees no batch then, and misses the one there has to be."""
-    return BrokerError(ErrorCode.INVALID_RECORD, f"the last {left} bytes are no whole batch")
+    code = ErrorCode.CORRUPT_MESSAGE if headers else ErrorCode.INVALID_RECORD
+    return BrokerError(code, f"the last {left} bytes are no whole batch")
 
 
 def check_client_batch(records: Bytes, config: LogConfig, now_ms: int) -> Header:

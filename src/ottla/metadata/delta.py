@@ -53,10 +53,6 @@ class TopicChange:
         found = self.partitions.get(index)
         return found if found is not None or self.before is None else self.before.partitions.get(index)
 
-    def partition_before(self, index: int) -> PartitionState | None:
-        """The partition as it was."""
-        return None if self.before is None else self.before.partitions.get(index)
-
     def topic(self) -> Topic:
         """The topic as it now is."""
         if self.before is None:

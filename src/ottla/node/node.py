@@ -11,8 +11,8 @@ N3  A directory that fails takes its partitions with it. When no directory is le
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from ottla import __version__
@@ -33,7 +33,7 @@ from ottla.metadata.config import ConfigType
 from ottla.metadata.delta import Delta
 from ottla.metadata.fold import Fold
 from ottla.metadata.image import Image
-from ottla.metadata.settings.definition import Value
+from ottla.metadata.settings.definition import LONG_MAX, Value
 from ottla.metadata.settings.topic import effective_topic
 from ottla.node.chores import Chores
 from ottla.node.endpoint import Endpoint
@@ -75,7 +75,7 @@ class Node:
         self.cluster_id = ""
         self._listening: list[Listening] = []
         self._incarnation_id = world.entropy.uuid()
-        self._ends = AsyncExitStack()
+        self._ends = contextlib.AsyncExitStack()
         self._started = False
         self._unfenced = asyncio.Event()
         self.values = settings.broker_values
@@ -94,7 +94,7 @@ class Node:
         self._ends.push_async_callback(self._stop_workers)
         self.table = self._make_table()
         self.connections = self._make_connections()
-        self._ends.callback(self._close_connections)
+        self._ends.push_async_callback(self._hang_up)
         self.broker = Broker(
             self.settings.node_id,
             self.cluster_id,
@@ -121,7 +121,7 @@ class Node:
             self.world.timers,
             lambda partition, directory: record_directory(self.broker, partition, directory),
             self.report,
-            lambda: self.values["replica.alter.log.dirs.io.max.bytes.per.second"],
+            lambda: self.values.get("replica.alter.log.dirs.io.max.bytes.per.second", LONG_MAX),
         )
         self.mover.resume()
         self._ends.callback(self.mover.stop)
@@ -332,7 +332,7 @@ class Node:
                 self.broker,
                 ((topic.name, index) for topic in delta.topics.values() for index in topic.partitions),
             )
-        elif self.settings.node_id in self.broker.alive:
+        elif own is not None and own.incarnation_id == self._incarnation_id and not own.fenced:
             self._unfenced.set()
 
     def _sync_failed(self, partition: Partition, error: OSError) -> None:
@@ -360,7 +360,19 @@ class Node:
         """Hang up, make everything durable, and mark the directories clean: what was started last ends first."""
         await self._ends.aclose()
 
-    def _close_connections(self) -> None:
+    async def _hang_up(self) -> None:
+        """Take no more requests, answer those that wait for the disk, and close every connection."""
+        for connection in tuple(self.connections.open):
+            connection.stall()
+        idle = asyncio.Event()
+        self.flusher.when_idle(idle.set)
+        await _patiently(idle, _PATIENCE_S)
+        gone = asyncio.Event()
+        self.connections.on_empty = gone.set
+        for connection in tuple(self.connections.open):
+            connection.hang_up()
+        if self.connections.open:
+            await _patiently(gone, _FAREWELL_S)
         for connection in tuple(self.connections.open):
             connection.close()
 
@@ -385,6 +397,13 @@ class Node:
 
 
 _SYNC_THREADS = 2
+_PATIENCE_S = 1.0
+_FAREWELL_S = 0.3
+
+
+async def _patiently(event: asyncio.Event, seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), seconds)
 
 
 def _bound(endpoint: Endpoint, ports: dict[str, int]) -> Endpoint:

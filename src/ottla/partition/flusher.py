@@ -20,7 +20,7 @@ class AckFlusher:
     `on_failure(partition, error)` takes the directory offline.
     """
 
-    __slots__ = ("_dirty", "_later", "_on_failure", "_syncing", "_workers", "syncs")
+    __slots__ = ("_dirty", "_later", "_on_failure", "_on_idle", "_syncing", "_workers", "syncs")
 
     def __init__(
         self,
@@ -33,6 +33,7 @@ class AckFlusher:
         self._on_failure = on_failure
         self._dirty: set[Partition] = set()
         self._syncing = 0
+        self._on_idle: Callable[[], object] | None = None
         self.syncs = 0
 
     def appended(self, partition: Partition) -> None:
@@ -82,8 +83,18 @@ class AckFlusher:
                 else:
                     self._on_failure(partition, failure)
             self._start()
+            if not self._syncing and self._on_idle is not None:
+                self._on_idle()
+                self._on_idle = None
 
         worker.run(work, done)
+
+    def when_idle(self, callback: Callable[[], object]) -> None:
+        """Call back once nothing waits for a sync."""
+        if self._dirty or self._syncing:
+            self._on_idle = callback
+        else:
+            callback()
 
 
 class OsFlusher:
@@ -104,6 +115,10 @@ class OsFlusher:
     def flush(self, partition: Partition) -> None:
         """Sync a partition without anybody waiting for it."""
         self._behind.appended(partition)
+
+    def when_idle(self, callback: Callable[[], object]) -> None:
+        """Call back once nothing is being synced."""
+        self._behind.when_idle(callback)
 
 
 def _sync(files: list[File]) -> OSError | None:

@@ -40,6 +40,10 @@ class Flusher(Protocol):
         """Make a partition durable soon, whether somebody waits for it or not."""
         ...
 
+    def when_idle(self, callback: Callable[[], object]) -> None:
+        """Call back once nothing waits for the disk."""
+        ...
+
 
 class Partition:
     """One replica and its role."""

@@ -104,7 +104,9 @@ def load(world: Surroundings, settings: QuorumSettings, fail: Callable[[OSError]
     try:
         _replay(loaded)
     except (ProtocolError, BrokerError) as error:
-        raise MetadataError(f"{path} is damaged at or after offset {loaded.fold.end_offset}: {error}") from error
+        raise MetadataError(
+            f"{path} is damaged at or after offset {loaded.fold.end_offset}: {error}"
+        ) from error
     return loaded
 
 

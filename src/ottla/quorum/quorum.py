@@ -278,7 +278,9 @@ class Quorum(Generic[M]):
             changed = False
         else:
             if loaded.voters is None:
-                raise MetadataError(f"{loaded.log.path} is of a dynamic quorum, but does not say who its voters are")
+                raise MetadataError(
+                    f"{loaded.log.path} is of a dynamic quorum, but does not say who its voters are"
+                )
             own = Voter(settings.node_id, settings.directory_id, settings.addresses)
             known = loaded.voters.by_id.get(settings.node_id)
             if known is None or known.directory_id != settings.directory_id:

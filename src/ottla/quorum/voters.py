@@ -79,15 +79,3 @@ class Voters(NamedTuple):
         """The control record that opens the epoch of a leader that all voters voted for."""
         voters = [LeaderChangeMessage.Voter(voter_id=voter_id) for voter_id in self.by_id]
         return LeaderChangeMessage(leader_id=leader_id, voters=voters, granting_voters=list(voters))
-
-
-def parse_voters(text: str, listener: str = "CONTROLLER") -> Voters:
-    """The voters of a `controller.quorum.voters` setting, such as `1@host:9093,2@other:9093`."""
-    voters = []
-    for entry in filter(None, (part.strip() for part in text.split(","))):
-        id, at, address = entry.partition("@")
-        host, colon, port = address.rpartition(":")
-        if not (at and colon and host and id.isdecimal() and port.isdecimal()):
-            raise ValueError(f"not a voter: {entry!r}; expected node-id@host:port")
-        voters.append(Voter(int(id), ZERO_UUID, (Address(listener, host.strip("[]"), int(port)),)))
-    return Voters.of(voters)

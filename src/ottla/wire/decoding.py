@@ -15,6 +15,7 @@ import struct
 from typing import Any
 
 from ottla.wire import tags, varint
+from ottla.wire.cursor import Cursor
 from ottla.wire.errors import ProtocolError
 from ottla.wire.field import Field
 from ottla.wire.layout import has_records, minimum_size
@@ -34,15 +35,12 @@ def decoder_source(cls: type[Message], version: int) -> Source:
     return _DecoderWriter(cls, version).write()
 
 
-class _DecoderWriter:
+class _DecoderWriter(Cursor):
     def __init__(self, cls: type[Message], version: int) -> None:
+        super().__init__(Source("decode"))
         self.cls = cls
         self.version = version
         self.flexible = cls.flexible is not None and version >= cls.flexible
-        self.source = Source("decode")
-        self.offset = 0
-        self.run: list[tuple[str, str]] = []
-        self.ahead: str | None = None
 
     def write(self) -> Source:
         source = self.source
@@ -84,79 +82,6 @@ class _DecoderWriter:
             source.line(f"return {root}, pos")
         return source
 
-    def at(self, change: int = 0) -> str:
-        """The current position as an expression, `change` bytes further on."""
-        offset = self.offset + change
-        return f"pos + {offset}" if offset > 0 else f"pos - {-offset}" if offset else "pos"
-
-    def flush(self) -> None:
-        """Read the fixed fields gathered so far."""
-        if not self.run:
-            return
-        codes = "".join(code for code, _ in self.run)
-        targets = ", ".join(target for _, target in self.run)
-        if codes == "B":
-            self.source.line(f"{targets} = buf[{self.at()}]")
-        elif codes == "?":
-            self.source.line(f"{targets} = buf[{self.at()}] != 0")
-        else:
-            comma = "," if len(self.run) == 1 else ""
-            unpack = self.source.struct(codes, "unpack_from")
-            self.source.line(f"{targets}{comma} = {unpack}(buf, {self.at()})")
-        self.offset += struct.calcsize(">" + codes)
-        self.run = []
-
-    def settle(self) -> None:
-        """Bring `pos` to the current position, as loops and branches need."""
-        self.flush()
-        if self.offset:
-            self.source.line(f"pos += {self.offset}")
-            self.offset = 0
-
-    def length(self, code: str, compact: bool) -> str:
-        """Read a length with the run before it; the variable holds it plus one when compact."""
-        if self.ahead is not None:
-            name, self.ahead = self.ahead, None
-            return name
-        name = self.source.fresh("n")
-        self.run.append(("B" if compact else code, name))
-        self.flush()
-        return name
-
-    def long_length(self, name: str, read: str = "read_varint") -> None:
-        """Read a compact length again when its first byte says that it goes on."""
-        self.source.line(f"if {name} > 127:")
-        with self.source.block():
-            self.source.line(f"{name}, pos = {read}(buf, {self.at(-1)})")
-            if self.offset:
-                self.source.line(f"pos -= {self.offset}")
-
-    def inline_long_length(self, name: str) -> None:
-        """The same without a call when the length has two or three bytes, as that of record batches has.
-
-        The continuation bits of the bytes before the last are taken off as one number: 2**7, or 2**7 + 2**14.
-        """
-        source = self.source
-        second, third = source.fresh("b"), source.fresh("b")
-        source.line(f"if {name} > 127:")
-        with source.block():
-            source.line(f"{second} = buf[{self.at()}]")
-            source.line(f"if {second} < 128:")
-            with source.block():
-                source.line(f"{name} += ({second} << 7) - {1 << 7}")
-                source.line("pos += 1")
-            source.line("else:")
-            with source.block():
-                source.line(f"{third} = buf[{self.at(1)}]")
-                source.line(f"if {third} < 128:")
-                with source.block():
-                    source.line(f"{name} += ({second} << 7) + ({third} << 14) - {(1 << 7) + (1 << 14)}")
-                    source.line("pos += 2")
-                source.line("else:")
-                with source.block():
-                    source.line(f"{name}, pos = read_varint(buf, {self.at(-1)})")
-                    source.line(f"pos -= {self.offset}")
-
     def struct(self, cls: type[Struct], var: str, path: str) -> None:
         """Read every field of a struct into `var`."""
         tagged: list[Field] = []
@@ -170,7 +95,8 @@ class _DecoderWriter:
                 tagged.append(field)
         while plain:
             field = plain.pop(0)
-            if self.flexible and field.array and field.is_struct and path.count(".") >= ROWS_LEVEL:
+            deep = self.flexible and path.count(".") >= ROWS_LEVEL
+            if deep and field.array and field.is_struct and self.ahead is None:
                 self.past_empty(field, plain, var, path)
             else:
                 self.field(field, var, path)
@@ -186,11 +112,11 @@ class _DecoderWriter:
         The fields read leave `after`.
         """
         source = self.source
-        count, self.ahead = source.fresh("n"), None
+        count = source.fresh("n")
         follows: list[tuple[str, str]] = []
         while after and after[0].fixed:
             follows.append((after[0].kind.code, f"{var}.{after.pop(0).name}"))
-        if not after or self.compact(after[0]) and (after[0].array or not after[0].is_struct):
+        if not after or (self.compact(after[0]) and (after[0].array or not after[0].is_struct)):
             follows.append(("B", source.fresh("n")))
         size = struct.calcsize(">" + "".join(code for code, _ in follows))
         self.run += ("B", count), *follows
@@ -198,7 +124,9 @@ class _DecoderWriter:
         offset = self.offset
         source.line(f"if {count} < 2:" if self.nullable(field) else f"if {count} == 1:")
         with source.block():
-            source.line(f"{var}.{field.name} = []" + (f" if {count} else None" if self.nullable(field) else ""))
+            source.line(
+                f"{var}.{field.name} = []" + (f" if {count} else None" if self.nullable(field) else "")
+            )
         source.line("else:")
         with source.block():
             self.offset -= size

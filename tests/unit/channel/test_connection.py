@@ -16,6 +16,7 @@ class Transport:
         self.peer = peer
         self.written = bytearray()
         self.writes = 0
+        self.ended = False
         self.closed = False
         self.reading = True
 
@@ -36,6 +37,12 @@ class Transport:
 
     def close(self) -> None:
         self.closed = True
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        self.ended = True
 
     def is_closing(self) -> bool:
         return self.closed
@@ -173,6 +180,21 @@ def test_what_was_answered_before_a_close_is_still_sent():
     connection, transport = connect(serve)
     feed(connection, frame(b"a") + frame(b"x") + frame(b"b"))
     assert bytes(transport.written) == b"ax"
+    assert transport.closed
+
+
+def test_hanging_up_sends_what_is_owed_first_and_reads_the_rest_away():
+    connection, transport = connect(echo)
+    feed(connection, frame(b"a"))
+    connection.stall()
+    connection.hang_up()
+    assert (bytes(transport.written), transport.ended, transport.reading) == (b"a", True, True)
+    buffer = connection.get_buffer(-1)
+    buffer[:5] = frame(b"b")
+    connection.buffer_updated(5)
+    assert bytes(transport.written) == b"a"
+    assert not transport.closed
+    connection.close()
     assert transport.closed
 
 

@@ -227,15 +227,13 @@ def test_brokers_say_which_directory_holds_a_replica() -> None:
     assert assign(stage, 1, directory(1, 1), "one", index=9) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
 
-def test_whoever_comes_with_an_old_epoch_is_refused() -> None:
+@pytest.mark.parametrize(("broker", "epoch"), [(1, 0), (5, -1)])
+def test_whoever_comes_with_an_old_epoch_is_refused(broker: int, epoch: int) -> None:
     stage = Stage(1)
-    for request in (
-        AllocateProducerIdsRequest(broker_id=1, broker_epoch=0),
-        AllocateProducerIdsRequest(broker_id=5),
-    ):
-        with pytest.raises(BrokerError) as refused:
-            stage.do(lambda controller, now, request=request: controller.allocate_producer_ids(request, now))
-        assert refused.value.code == ErrorCode.STALE_BROKER_EPOCH
+    request = AllocateProducerIdsRequest(broker_id=broker, broker_epoch=epoch)
+    with pytest.raises(BrokerError) as refused:
+        stage.do(lambda controller, now: controller.allocate_producer_ids(request, now))
+    assert refused.value.code == ErrorCode.STALE_BROKER_EPOCH
 
 
 def test_producer_ids_come_in_blocks_that_never_overlap() -> None:

@@ -83,7 +83,9 @@ def test_topics_to_create(stage: Stage, name: str) -> None:
 
 
 def test_as_many_topics_as_may_be(stage: Stage) -> None:
-    topics = [Wish(name=f"t{number}", num_partitions=1, replication_factor=1) for number in range(RECORDS_MAX)]
+    topics = [
+        Wish(name=f"t{number}", num_partitions=1, replication_factor=1) for number in range(RECORDS_MAX)
+    ]
     request = CreateTopicsRequest(topics=topics)
     assert refused(stage, lambda controller, now: controller.create_topics(request, now)) == TOO_LARGE
 
@@ -102,23 +104,21 @@ def test_a_topic_with_settings_that_nobody_knows(stage: Stage) -> None:
     assert {each.error_code for each in response.topics} == {ErrorCode.INVALID_CONFIG}
 
 
-def test_an_assignment_to_many_replicas(stage: Stage) -> None:
-    assignment = Wish.CreatableReplicaAssignment
-    for replicas in ([1] * COUNT, list(range(COUNT))):
-        topic = Wish(name="two", num_partitions=-1, replication_factor=-1)
-        topic.assignments = [assignment(partition_index=0, broker_ids=replicas)]
-        request = CreateTopicsRequest(topics=[topic])
-        response = decide(
-            stage, lambda controller, now, request=request: controller.create_topics(request, now)
-        )
-        assert response.topics[0].error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+@pytest.mark.parametrize("same", [True, False])
+def test_an_assignment_to_many_replicas(stage: Stage, same: bool) -> None:
+    replicas = [1 if same else number for number in range(COUNT)]
+    topic = Wish(name="two", num_partitions=-1, replication_factor=-1)
+    topic.assignments = [Wish.CreatableReplicaAssignment(partition_index=0, broker_ids=replicas)]
+    request = CreateTopicsRequest(topics=[topic])
+    response = decide(stage, lambda controller, now: controller.create_topics(request, now))
+    assert response.topics[0].error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
 def test_topics_to_grow(stage: Stage) -> None:
     topic = CreatePartitionsRequest.CreatePartitionsTopic
     request = CreatePartitionsRequest(topics=[topic(name=f"t{number}", count=5) for number in range(COUNT)])
     assert refused(stage, lambda controller, now: controller.create_partitions(request, now)) == TOO_LARGE
-    request = CreatePartitionsRequest(topics=[topic(name="one", count=2**31 - 1)])
+    request = CreatePartitionsRequest(topics=[topic(name="one", count=2**31 - 1, assignments=None)])
     (result,) = decide(stage, lambda controller, now: controller.create_partitions(request, now)).results
     assert result.error_code == ErrorCode.POLICY_VIOLATION
 
@@ -145,7 +145,9 @@ def test_settings_of_one_resource(stage: Stage, kind: int) -> None:
             Change(
                 resource_type=kind,
                 resource_name=name,
-                configs=[Change.AlterableConfig(name=each, config_operation=SET, value="1") for each in names],
+                configs=[
+                    Change.AlterableConfig(name=each, config_operation=SET, value="1") for each in names
+                ],
             )
         ]
     )
@@ -189,7 +191,9 @@ def test_elections_and_moves(stage: Stage) -> None:
         topics=[
             topic(
                 name="one",
-                partitions=[topic.ReassignablePartition(partition_index=0, replicas=[1]) for _ in range(COUNT)],
+                partitions=[
+                    topic.ReassignablePartition(partition_index=0, replicas=[1]) for _ in range(COUNT)
+                ],
             )
         ]
     )

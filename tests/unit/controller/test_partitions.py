@@ -41,7 +41,9 @@ def test_where_all_is_well_no_election_is_needed() -> None:
     request = ElectLeadersRequest(
         topic_partitions=[ElectLeadersRequest.TopicPartitions(topic="one", partitions=[0])]
     )
-    (answer,) = stage.do(lambda controller, now: controller.elect_leaders(request, now)).replica_election_results
+    (answer,) = stage.do(
+        lambda controller, now: controller.elect_leaders(request, now)
+    ).replica_election_results
     assert answer.partition_result[0].error_message == "Leader election not needed for topic partition."
     assert elect(stage, 0, None) == {"one": []}
     assert elect(stage, 1, {"one": [0]}) == {"one": [(0, ErrorCode.ELECTION_NOT_NEEDED)]}
@@ -201,7 +203,7 @@ def brokers(racks: dict[int, str | None], fenced: set[int] = frozenset()) -> lis
 
 @pytest.mark.parametrize("seed", range(5))
 def test_placement_spreads_leaders_and_racks(seed: int) -> None:
-    racks = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
+    racks: dict[int, str | None] = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
     placed = place(brokers(racks), 60, 3, SeededEntropy(seed))
     leaders = [each[0] for each in placed]
     assert {leaders.count(broker) for broker in racks} == {10}

@@ -253,6 +253,11 @@ def delete(stage: Stage, *names: str) -> DeleteTopicsResponse:
     return stage.do(lambda controller, now: controller.delete_topics(request, 5, now))
 
 
+def delete_states(stage: Stage, *states: DeleteTopicsRequest.DeleteTopicState) -> DeleteTopicsResponse:
+    request = DeleteTopicsRequest(topics=list(states))
+    return stage.do(lambda controller, now: controller.delete_topics(request, 6, now))
+
+
 def test_topics_are_deleted_by_name_and_by_id(stage: Stage) -> None:
     made = stage.create(wish("one"), wish("two")).topics
     assert [(each.error_code, each.error_message) for each in delete(stage, "one", "absent").responses] == [
@@ -261,8 +266,7 @@ def test_topics_are_deleted_by_name_and_by_id(stage: Stage) -> None:
     ]
     state = DeleteTopicsRequest.DeleteTopicState
     unknown = bytes([5] * 16)
-    request = DeleteTopicsRequest(topics=[state(topic_id=made[1].topic_id), state(topic_id=unknown)])
-    response = stage.do(lambda controller, now: controller.delete_topics(request, 6, now))
+    response = delete_states(stage, state(topic_id=made[1].topic_id), state(topic_id=unknown))
     assert [(each.name, each.topic_id, each.error_code) for each in response.responses] == [
         ("two", made[1].topic_id, ErrorCode.NONE),
         (None, unknown, ErrorCode.UNKNOWN_TOPIC_ID),
@@ -284,16 +288,11 @@ def test_what_is_named_twice_is_not_deleted(stage: Stage) -> None:
         ),
         ([state()], "Neither topic name nor id were specified."),
     ):
-        request = DeleteTopicsRequest(topics=topics)
-        response = stage.do(
-            lambda controller, now, request=request: controller.delete_topics(request, 6, now)
-        )
+        response = delete_states(stage, *topics)
         assert [(each.error_code, each.error_message) for each in response.responses] == [
             (ErrorCode.INVALID_REQUEST, words)
         ]
-    twice_and_by_name = [state(topic_id=made.topic_id)] * 2 + [state(name="one")]
-    request = DeleteTopicsRequest(topics=twice_and_by_name)
-    response = stage.do(lambda controller, now: controller.delete_topics(request, 6, now))
+    response = delete_states(stage, *[state(topic_id=made.topic_id)] * 2, state(name="one"))
     assert {each.error_code for each in response.responses} == {ErrorCode.INVALID_REQUEST}
     assert "one" in stage.image.topics.by_name
 

@@ -190,7 +190,8 @@ def test_a_delta_names_only_what_changed() -> None:
     change = delta.topics[A]
     assert not change.created
     assert list(change.partitions) == [2]
-    assert change.partition_before(2) != change.partition(2)
+    assert change.before is not None
+    assert change.before.partitions[2] != change.partition(2)
     # Everything that did not change is the same object in both images.
     assert after.topics.by_name["two.x"] is image.topics.by_name["two.x"]
     assert after.topics.by_name["one"].partitions[0] is image.topics.by_name["one"].partitions[0]

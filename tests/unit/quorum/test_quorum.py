@@ -139,7 +139,9 @@ def test_a_cluster_that_has_not_begun_needs_its_bootstrap_file_whole(shop: Works
         shop.reopen(close=False)
 
 
-def test_the_snapshot_that_formatting_left_is_not_needed_once_the_log_names_the_voters(shop: Workshop) -> None:
+def test_the_snapshot_that_formatting_left_is_not_needed_once_the_log_names_the_voters(
+    shop: Workshop,
+) -> None:
     shop.quorum.close()
     (shop.log_path / "00000000000000000000-0000000000.checkpoint").write_bytes(b"")
     shop.reopen(close=False)

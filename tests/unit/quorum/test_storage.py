@@ -10,7 +10,7 @@ from ottla.quorum.bootstrap import read_bootstrap, write_bootstrap
 from ottla.quorum.checkpoint import checkpoint_batches, read_checkpoint
 from ottla.quorum.election_state import ElectionState, TornState, read_election_state
 from ottla.quorum.storage import Format, FormatError, format_storage
-from ottla.quorum.voters import Address, Voter, Voters, parse_voters
+from ottla.quorum.voters import Address, Voter, Voters
 from ottla.wire.records.metadata import FeatureLevelRecord
 from ottla.wire.uuid import uuid_bytes
 from ottla.world.disk import RealDisk
@@ -201,7 +201,7 @@ def test_the_election_state_of_both_forms(tmp_path: Path) -> None:
     assert state == ElectionState(7, 1)
     state.write(DISK, str(tmp_path), 1, Voters({}))
     assert path.read_bytes() == kafkas
-    state.write(DISK, str(tmp_path), 0, parse_voters("1@h:1"))
+    state.write(DISK, str(tmp_path), 0, Voters.of([Voter(1)]))
     assert read_election_state(DISK, str(tmp_path)) == state
     for broken in (b"", b"[]", bytes(99), kafkas[:50], b'{"data_version":1}', kafkas.replace(b"7", b"null")):
         path.write_bytes(broken)
@@ -211,12 +211,3 @@ def test_the_election_state_of_both_forms(tmp_path: Path) -> None:
     with pytest.raises(MetadataError, match="data_version 7") as newer:
         read_election_state(DISK, str(tmp_path))
     assert not isinstance(newer.value, TornState)
-
-
-def test_voters_as_the_setting_writes_them() -> None:
-    voters = parse_voters("1@localhost:9093, 2@[::1]:9094", "C")
-    assert voters.by_id[1].addresses == (Address("C", "localhost", 9093),)
-    assert voters.by_id[2].addresses == (Address("C", "::1", 9094),)
-    for wrong in ("1", "1@host", "x@host:1", "1@:9", "1@h:x"):
-        with pytest.raises(ValueError, match="not a voter"):
-            parse_voters(wrong)

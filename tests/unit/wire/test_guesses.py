@@ -26,6 +26,7 @@ def without_guesses(cls: type[Message], version: int) -> Decoder:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decoding, "write_lone", lambda *_: None)
         patch.setattr(decoding, "run_of", lambda *_: None)
+        patch.setattr(decoding, "ROWS_LEVEL", 99)
         return compile_codec(cls, "decoder", version)
 
 
@@ -80,8 +81,8 @@ def test_a_guess_changes_nothing(cls: type[Message]) -> None:
     chance = random.Random(5)
     for version in {cls.versions[0], cls.versions[-1], chance.choice(cls.versions)}:
         decode, general = cls.decoder(version), without_guesses(cls, version)
-        for rows in (1, 4):
-            message = Plain(3, rows).message(cls, version)
+        for sampler in (Plain(3, 1), Plain(3, 4), Sampler(4)):
+            message = sampler.message(cls, version)
             data = message.encode(version)
             assert decode(data, 0, len(data)) == (message, len(data)) == general(data, 0, len(data))
             places = range(len(data)) if len(data) < 90 else chance.sample(range(len(data)), 90)
@@ -167,3 +168,19 @@ def test_shapes_are_learnt_up_to_a_limit() -> None:
 def test_the_guess_can_be_read() -> None:
     text = source_of(ProduceRequest, "decoder", 9)
     assert "n2, o1.acks, o1.timeout_ms, n3, n5 = unpack_from_BhiBB(buf, pos)" in text
+
+
+@pytest.mark.parametrize("count", [None, 0, 1, 2, 5, 130])
+def test_an_array_inside_a_row_may_hold_something(count: int | None) -> None:
+    topic = FetchResponse.FetchableTopicResponse
+    aborted = None
+    if count is not None:
+        aborted = [
+            topic.PartitionData.AbortedTransaction(producer_id=n, first_offset=n) for n in range(count)
+        ]
+    full = topic.PartitionData(aborted_transactions=aborted, preferred_read_replica=4, records=bytes(300))
+    quiet = topic.PartitionData(aborted_transactions=[], preferred_read_replica=5, records=b"r")
+    for partitions in ([full], [quiet, full], [full, quiet]):
+        message = FetchResponse(responses=[topic(topic="t", partitions=partitions)])
+        for version in (11, 12):
+            assert FetchResponse.decode(message.encode(version), version) == message

@@ -181,13 +181,15 @@ def topic_defaults(broker_values: Mapping[str, Value]) -> dict[str, Value]:
     }
 
 
-def effective_topic(broker_values: Mapping[str, Value], overrides: Mapping[str, str]) -> dict[str, Value]:
+def effective_topic(
+    broker_values: Mapping[str, Value], overrides: Mapping[str, str], defaults: Mapping[str, Value] | None = None
+) -> dict[str, Value]:
     """The typed value of every topic setting of a topic that sets `overrides`.
 
     An internal.segment.bytes override takes the place of segment.bytes. Names that no setting has are passed over,
     since metadata written by a newer Kafka may hold them; `validate_topic` is where they are refused.
     """
-    values = topic_defaults(broker_values)
+    values = dict(defaults) if defaults is not None else topic_defaults(broker_values)
     for name, text in overrides.items():
         if name in TOPIC:
             values[name] = TOPIC[name].parse(text)
@@ -197,13 +199,20 @@ def effective_topic(broker_values: Mapping[str, Value], overrides: Mapping[str, 
     return values
 
 
-def validate_topic(overrides: Mapping[str, str], broker_values: Mapping[str, Value] | None = None) -> None:
-    """Raise SettingError, worded as Kafka does, unless `overrides` may all be set on a topic together."""
+def validate_topic(
+    overrides: Mapping[str, str],
+    broker_values: Mapping[str, Value] | None = None,
+    defaults: Mapping[str, Value] | None = None,
+) -> None:
+    """Raise SettingError, worded as Kafka does, unless `overrides` may all be set on a topic together.
+
+    Whoever validates many topics gives their `topic_defaults` along.
+    """
     for name in overrides:
         if name not in TOPIC:
             raise UnknownSetting("topic", name, TOPIC)
     broker_values = broker_values or {}
-    values = effective_topic(broker_values, overrides)
+    values = effective_topic(broker_values, overrides, defaults)
     lag_ms_min, lag_ms_max = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
     assert isinstance(lag_ms_min, int)
     assert isinstance(lag_ms_max, int)

@@ -4,7 +4,13 @@ import pytest
 
 from ottla.metadata.settings.broker import BROKER
 from ottla.metadata.settings.client_metrics import validate_client_metrics
-from ottla.metadata.settings.error import ConflictingSettings, InvalidValue, MistakenRequest, SettingError, UnknownSetting
+from ottla.metadata.settings.error import (
+    ConflictingSettings,
+    InvalidValue,
+    MistakenRequest,
+    SettingError,
+    UnknownSetting,
+)
 from ottla.metadata.settings.group import BOUNDS, GROUP, GROUP_SYNONYMS, effective_group, validate_group
 from ottla.metadata.settings.layers import BrokerValues
 

@@ -1,5 +1,6 @@
 """Every broker setting, by subject; which may change at run time, and for whom."""
 
+import functools
 import re
 
 from ottla.metadata.settings.broker.groups import GROUPS_SETTINGS
@@ -79,6 +80,7 @@ def listener_setting(name: str) -> str | None:
     return next((known for known in _MECHANISM_SETTINGS if match[1].endswith(known)), match[1])
 
 
+@functools.lru_cache(1024)  # for names that clients make up, too
 def broker_synonyms(name: str) -> tuple[str, ...]:
     """The names under which a broker setting's value may stand, the strongest first."""
     if name == "log.flush.interval.ms":
