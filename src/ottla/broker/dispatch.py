@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ottla.broker.api import Api, Pending
+from ottla.broker.complaint import Complaints
 from ottla.channel.connection import Connection
 from ottla.wire.errors import ProtocolError
 from ottla.wire.message import Message
@@ -88,8 +89,8 @@ class Dispatcher:
         self.apis = {api.key: api for api in apis}
         self.routes: dict[int, Route] = {}
         self._broker = broker
-        self._report = report
         self.now = broker.clock.monotonic
+        self._report = Complaints(report, self.now)
 
     def serve(self, connection: Connection, buffer: bytearray, position: int, end: int) -> None:
         """Serve one frame: the bytes of `buffer` from `position` to `end`."""

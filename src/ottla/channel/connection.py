@@ -20,7 +20,6 @@ from typing import Any, Protocol
 
 _SIZE = struct.Struct(">i")
 _OPEN_REQUESTS_MAX = 256
-_EXACT_FRAME_BYTES_MAX = 4 << 20
 _WRITE_BUFFER_HIGH_BYTES = 4 << 20
 _JOINED_BYTES_MAX = 64 << 10
 _SPARE_BYTES_MIN = 64 << 10
@@ -52,15 +51,14 @@ class ReceiveBuffer:
         self.view = memoryview(self.data)
         self._spares: list[bytearray] = []
 
-    def frame(self, size_bytes: int) -> bytearray:
-        """Return a buffer of at least that size."""
-        if not _SPARE_BYTES_MIN < size_bytes <= _SPARE_BYTES_MAX:
-            return bytearray(size_bytes)
-        spares = self._spares
-        for at in range(len(spares)):
-            if len(spares[at]) >= size_bytes:
-                return spares.pop(at)
-        return bytearray(1 << (size_bytes - 1).bit_length())
+    def frame(self, need_bytes: int, have_bytes: int) -> bytearray:
+        """Return a buffer for a frame, as much of it as may be had for what has arrived (C4)."""
+        if _SPARE_BYTES_MIN < need_bytes <= _SPARE_BYTES_MAX:
+            spares = self._spares
+            for at in range(len(spares)):
+                if len(spares[at]) >= need_bytes:
+                    return spares.pop(at)
+        return bytearray(min(need_bytes, max(_SPARE_BYTES_MIN, 2 * have_bytes)))
 
     def give_back(self, frame: bytearray) -> None:
         """Keep a frame's buffer for the next one; by law C2 nobody holds a view of it."""
@@ -289,8 +287,8 @@ class Connection(asyncio.BufferedProtocol):
             frame = bytearray(4)
         else:
             self._need = _SIZE.unpack_from(buffer, position)[0] + 4
-            self._room = min(self._need, max(_EXACT_FRAME_BYTES_MAX, 2 * have))
-            frame = self._receive.frame(self._room)
+            frame = self._receive.frame(self._need, have)
+            self._room = min(self._need, len(frame))
         frame[:have] = memoryview(buffer)[position:end]
         self._frame = frame
         self._have = have

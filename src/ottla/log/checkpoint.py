@@ -39,9 +39,11 @@ def read_lines(disk: Disk, path: str, width: int) -> list[list[str]]:
     lines = text.splitlines()
     if lines[0] != _VERSION:
         raise CheckpointError(f"{path} has version {lines[0]!r}, not {_VERSION}")
-    if len(lines) < 2 or not text.endswith("\n"):
+    if not text.endswith("\n"):
         # A number that lost its last digits would still be one.
         raise CheckpointError(f"{path} is cut short")
+    if len(lines) < 2:
+        return []
     entries = [line.split() for line in lines[2:]]
     if lines[1] != str(len(entries)):
         raise CheckpointError(f"{path} promises {lines[1]!r} entries and has {len(entries)}")

@@ -1,7 +1,8 @@
 """A log that is nothing but a name yet, because nobody has asked for it since a clean stop.
 
 The first attribute that only an open log has opens it and makes it a plain `Log`, whose attributes then cost nothing
-extra. So a start with thousands of partitions pays for the ones in use.
+extra. So a start with thousands of partitions pays for the ones in use. A log that cannot be opened stays a name, and
+whoever touched it is told so in Kafka's words.
 """
 
 from typing import Any
@@ -39,7 +40,11 @@ class DormantLog(Log):
         if name not in LogFiles.__slots__:
             raise AttributeError(name)
         start_offset, recovery_point = self._checkpoints
-        self.topic_id = read_topic_id(self._disk, self.path) or ZERO_UUID
-        self.open(clean=True, start_offset=start_offset, recovery_point=recovery_point)
+        try:
+            topic_id = read_topic_id(self._disk, self.path) or ZERO_UUID
+            self.open(clean=True, start_offset=start_offset, recovery_point=recovery_point)
+        except OSError as error:
+            raise self.storage_error(error) from error
+        self.topic_id = topic_id
         self.__class__ = Log  # type: ignore[assignment]
         return getattr(self, name)

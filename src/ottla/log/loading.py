@@ -217,4 +217,6 @@ def _load_producers(
         warn(f"producer snapshot is passed over: {text}")
     if producers.end_offset < end_offset:
         replay(producers, segments, end_offset)
+        # A retried batch is known again after a restart if it was its producer's last, as in Kafka, wherever from.
+        producers.load(producers.snapshot(), end_offset)
     return producers

@@ -14,7 +14,7 @@ from ottla.log.identity import Identity, IdentityError, read_identity, read_topi
 from ottla.wire.uuid import uuid_text
 from ottla.world.disk import RealDisk
 from ottla.world.entropy import SeededEntropy
-from tests.unit.log.workbench import NOW, TOPIC_ID, Workbench, put, read_all
+from tests.unit.log.workbench import NOW, TOPIC_ID, FaultyDisk, Workbench, put, read_all
 
 
 def open_directory(path):
@@ -138,19 +138,68 @@ def test_a_dormant_log_is_checkpointed_without_being_woken(tmp_path):
     bench.stop()
 
 
-def test_a_clean_stop_syncs_all_at_once(tmp_path):
-    directory = open_directory(tmp_path)
-    for n in range(3):
+class CountingDisk(FaultyDisk):
+    """A disk that writes down its syncs, and may be without the one of a whole file system."""
+
+    def __init__(self, *, whole=True):
+        super().__init__()
+        self.whole = whole
+
+    def sync_dir(self, path):
+        self.check("sync", path)
+        super().sync_dir(path)
+
+    def sync_filesystem(self, path):
+        self.check("sync_filesystem", path)
+        return self.whole and super().sync_filesystem(path)
+
+    def synced(self, path):
+        return {os.path.relpath(synced, path) for what, synced in self.calls if what == "sync"}
+
+
+def dirty_directory(path, disk, count):
+    directory = LogDirectory(str(path), disk, SeededEntropy(1), lambda text: None)
+    directory.open()
+    directory.load(lambda topic: LogConfig())
+    for n in range(count):
         put(directory.create_log("t", n, TOPIC_ID, LogConfig()), n)
-    directory.create_log("empty", 0, TOPIC_ID, LogConfig())
-    calls = []
-    directory.close(sync=calls.append)
-    (files,) = calls
-    synced = {os.path.relpath(file.path, tmp_path) for file in files}
-    for n in range(3):
+    directory.create_log("empty", 0, TOPIC_ID, LogConfig()).make()
+    return directory
+
+
+@pytest.mark.parametrize(("count", "whole"), [(3, True), (30, False)], ids=["few", "no such call"])
+def test_a_clean_stop_syncs_every_file(tmp_path, count, whole):
+    disk = CountingDisk(whole=whole)
+    dirty_directory(tmp_path, disk, count).close()
+    for n in range(count):
         expected = {f"t-{n}", *(f"t-{n}/{name}" for name in os.listdir(tmp_path / f"t-{n}"))}
-        assert expected <= synced
-    assert not [path for path in synced if path.startswith("empty")], "nothing in it could be lost"
+        assert expected <= disk.synced(tmp_path)
+    assert not [path for path in disk.synced(tmp_path) if path.startswith("empty")], (
+        "nothing in it can be lost"
+    )
+
+
+def test_a_clean_stop_of_many_logs_syncs_once(tmp_path):
+    disk = CountingDisk()
+    directory = dirty_directory(tmp_path, disk, 30)
+    disk.calls.clear()
+    directory.close()
+    assert ("sync_filesystem", str(tmp_path)) in disk.calls
+    assert disk.synced(tmp_path) <= {"."}
+    # Making files is dearer than writing to them, so a stop makes none in the logs' directories.
+    opened = [path for what, path in disk.calls if what == "open"]
+    assert not [path for path in opened if path.endswith((".snapshot", ".tmp"))]
+    assert all(log.recovery_point == 1 for key, log in directory.logs.items() if key[0] == "t")
+
+
+def test_a_failed_sync_of_the_file_system_leaves_no_marker(tmp_path):
+    disk = CountingDisk()
+    directory = dirty_directory(tmp_path, disk, 30)
+    disk.fail("sync_filesystem")
+    with pytest.raises(OSError, match="EIO"):
+        directory.close()
+    assert not (tmp_path / ".kafka_cleanshutdown").exists()
+    assert all(log.recovery_point == 0 for log in directory.logs.values())
 
 
 def test_the_quorums_log_is_left_alone(tmp_path):
@@ -176,13 +225,16 @@ def test_a_deleted_log_goes_in_two_steps(tmp_path):
     bench.directory.remove_doomed(NOW)
     bench.directory.remove_doomed(NOW + 1000)
     assert not (tmp_path / name).exists()
+    assert put(fresh, 2).base_offset == 0
     assert (tmp_path / "t-0").exists()
     bench.stop()
 
 
 def test_what_a_crash_left_of_a_deletion_goes_at_the_next_start(tmp_path):
     bench = Workbench(tmp_path)
-    bench.directory.delete_log(bench.directory.create_log("gone", 0, TOPIC_ID, bench.config))
+    gone = bench.directory.create_log("gone", 0, TOPIC_ID, bench.config)
+    put(gone, 1)
+    bench.directory.delete_log(gone)
     (tmp_path / "odd-0.abc-stray").mkdir()
     bench.restart()
     assert list(bench.directory.logs) == [("t", 0)]
@@ -242,6 +294,7 @@ def test_two_thousand_logs_start_in_no_time(tmp_path):
     directory = open_directory(tmp_path)
     for n in range(2000):
         directory.create_log("many", n, TOPIC_ID, LogConfig())
+    directory.make_some(2000)
     for n in range(0, 2000, 100):
         put(directory.logs["many", n], n)
     directory.close()

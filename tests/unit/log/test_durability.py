@@ -43,6 +43,7 @@ def test_the_first_sync_covers_the_new_files_and_their_names(log):
         "00000000000000000000.log",
         "00000000000000000000.index",
         "00000000000000000000.timeindex",
+        "leader-epoch-checkpoint",
         "partition.metadata",
         "t-0",
         os.path.basename(os.path.dirname(log.path)),

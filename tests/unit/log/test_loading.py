@@ -1,5 +1,6 @@
 """What a start makes of the files a stop, a crash, or an interrupted exchange has left."""
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -9,9 +10,10 @@ import pytest
 from ottla.log import names
 from ottla.log.segment import Segment
 from ottla.wire.batch import build_batch
+from ottla.wire.errors import BrokerError
 from ottla.wire.record import Record
 from ottla.world.disk import RealDisk
-from tests.unit.log.workbench import NOW, FaultyDisk, Workbench, put, put_from, read_all
+from tests.unit.log.workbench import NOW, TOPIC_ID, FaultyDisk, Workbench, put, put_from, read_all
 
 
 @pytest.fixture
@@ -270,3 +272,23 @@ def test_an_exchange_interrupted_anywhere(tmp_path):
             break
     assert done
     assert outcomes == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("code", "fatal"), [(errno.EIO, True), (errno.EMFILE, False)], ids=["broken", "crowded"]
+)
+def test_a_log_that_cannot_be_opened_sleeps_on(tmp_path, code, fatal):
+    bench = Workbench(tmp_path, FaultyDisk())
+    put(bench.log, 1)
+    log = bench.restart()
+    bench.disk.fail("list", "t-0", code)
+    for touch in (lambda: log.end_offset, lambda: log.size_bytes, lambda: put(log, 2), lambda: log.topic_id):
+        with pytest.raises(BrokerError) as caught:
+            touch()
+        assert caught.value.code.name == "KAFKA_STORAGE_ERROR"
+        assert log.is_dormant
+    assert (bench.directory.offline is not None) == fatal
+    bench.disk.heal()
+    assert log.topic_id == TOPIC_ID
+    assert read_all(log) == [(0, b"1")]
+    bench.stop()

@@ -25,6 +25,8 @@ class Workbench:
         self.offline = []
         self._open()
         self.log = self.directory.open_log("t", 0, TOPIC_ID, self.config)
+        if self.log.is_nascent:
+            self.log.make()
 
     def _open(self):
         self.directory = LogDirectory(
@@ -158,6 +160,10 @@ class FaultyDisk(RealDisk):
         for (failing, ending), code in self.faults.items():
             if failing == operation and path.endswith(ending):
                 raise OSError(code, errno.errorcode[code])
+
+    def list_sizes(self, path):
+        self.check("list", path)
+        return super().list_sizes(path)
 
     def open(self, path, *, create=True, size=None):
         self.check("open", path)

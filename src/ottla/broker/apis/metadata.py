@@ -30,11 +30,20 @@ def handle(
     if request.topics is not None:
         for topic in request.topics:
             if version < 12 and (topic.name is None or topic.topic_id != _NO_ID):
-                raise BrokerError(ErrorCode.INVALID_REQUEST, "topics are looked up by id from version 12 on")
+                return _refuse(request)  # topics are looked up by id from version 12 on
         absent = _to_create(request, version, broker)
         if absent:
             return _create(absent, request, version, connection, broker)
     return answer(request, version, connection, broker, {})
+
+
+def _refuse(request: MetadataRequest) -> MetadataResponse:
+    return MetadataResponse(
+        topics=[
+            Answer(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id)
+            for topic in request.topics or ()
+        ]
+    )
 
 
 def _to_create(request: MetadataRequest, version: int, broker: Broker) -> list[str]:
