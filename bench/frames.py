@@ -1,7 +1,7 @@
 """Requests made beforehand, so that a load generator in Python spends its time sending and not encoding.
 
-One-record frames are all alike but for nothing: the server stamps offsets itself, and answers carry the same
-correlation id, which is all the same to a client that counts them.
+All frames of a run are alike: the server stamps the offsets itself, and a client that only counts answers needs no
+correlation ids of their own.
 """
 
 import random

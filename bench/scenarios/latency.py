@@ -16,7 +16,7 @@ from bench.stage import Stage
 
 PER_SECOND = 1_000
 SIZE_BYTES = 100
-WARM_SECONDS = 2
+WARM_SECONDS = 5
 
 
 def latency(stage: Stage) -> dict[str, float]:
