@@ -16,7 +16,7 @@ import errno
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 Bytes = bytes | bytearray | memoryview
 Hook = Callable[[str, str], None]
@@ -345,6 +345,21 @@ class ForgetfulDisk:
     def sync_dir(self, path: str) -> None:
         with self.at("sync", path):
             self._folder(path).keep()
+
+    def sync_filesystem(self, path: str) -> bool:
+        with self.at("sync", path):
+            for folder in self._folders(self._folder(path)):
+                folder.keep()
+                for node in folder.names.values():
+                    if isinstance(node, Inode):
+                        node.keep()
+        return True
+
+    def _folders(self, folder: Folder) -> Iterator[Folder]:
+        yield folder
+        for node in folder.names.values():
+            if isinstance(node, Folder):
+                yield from self._folders(node)
 
     def free_bytes(self, path: str) -> int:
         return 1 << 40

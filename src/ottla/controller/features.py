@@ -11,6 +11,7 @@ from ottla.controller.view import View
 from ottla.metadata.config import DEFAULT_BROKER, ConfigType
 from ottla.metadata.feature import (
     ELR_VERSION,
+    FEATURES,
     KRAFT_VERSION,
     METADATA_VERSION,
     SUPPORTED,
@@ -97,6 +98,9 @@ def _update(
         return _update_kraft(level, current, direction)
     if name == METADATA_VERSION:
         _check_metadata_version(current, level, direction)
+    elif name not in FEATURES:
+        # Level zero of what nobody knows is supported by everybody, and still cannot be finalized.
+        raise _refused(name, level, f"Feature {name} not found.")
     else:
         missing = missing_requirement(name, level, proposed)
         if missing is not None:

@@ -82,7 +82,7 @@ def read_topic_id(disk: Disk, directory: str) -> bytes | None:
 def write_topic_id(disk: Disk, directory: str, topic_id: bytes) -> str:
     """Say which topic a partition is of; the file is synced with the first records, and its path returned for that."""
     path = f"{directory}/{names.PARTITION_METADATA}"
-    file: File = disk.open(path)
+    file: File = disk.open(path, size=0)
     try:
         file.truncate(0)
         file.append(f"version: 0\ntopic_id: {uuid_text(topic_id)}".encode())

@@ -98,7 +98,7 @@ def echo(connection, buffer, start, end):
 )
 def test_frames_come_whole_however_the_bytes_are_cut(payloads, cuts):
     seen = []
-    connection, transport = connect(lambda c, buf, a, b: seen.append(bytes(buf[a:b])))
+    connection, _ = connect(lambda c, buf, a, b: seen.append(bytes(buf[a:b])))
     data = b"".join(map(frame, payloads))
     position = turn = 0
     while position < len(data):

@@ -97,6 +97,7 @@ def test_levels_go_down_where_nothing_is_lost() -> None:
         (("metadata.version", 30, 9), "The controller does not support the given upgrade type."),
         (("transaction.version", 3, UPGRADE), "only supports versions 0-2"),
         (("no.such", 1, UPGRADE), "Local controller 1 does not support this feature."),
+        (("no.such", 0, SAFE), "Feature no.such not found."),
         (("kraft.version", 0, SAFE), "Can't downgrade the version of this feature."),
         (("group.version", 1, 4), "does not support the given upgrade type"),
     ],

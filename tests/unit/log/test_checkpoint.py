@@ -33,6 +33,7 @@ def test_an_absent_or_empty_file_has_no_entries(tmp_path):
         b"0\n1\na 0 1 2\n",
         b"0\n1\na zero 1\n",
         b"0\n1\na 0 one\n",
+        b"0\n1\na 0 12",
         b"\xff\xfe\n",
     ],
 )

@@ -88,6 +88,14 @@ def test_a_roll_is_durable_with_its_indexes_and_snapshot(log):
     assert not log.has_unsynced_segments
 
 
+def test_a_sleeping_log_has_nothing_to_sync_and_sleeps_on(bench):
+    put(bench.log, 1)
+    bench.log.roll()
+    log = bench.restart()
+    assert not log.has_unsynced_segments
+    assert log.is_dormant
+
+
 def test_a_roll_during_a_sync_holds_the_recovery_point_back(log):
     put(log, 1)
     put(log, 2)

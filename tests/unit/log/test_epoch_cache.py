@@ -119,3 +119,32 @@ def test_a_file_that_makes_no_sense(tmp_path, text):
     (tmp_path / "leader-epoch-checkpoint").write_text(text)
     with pytest.raises(CheckpointError):
         EpochCache.read(RealDisk(), str(tmp_path))
+
+
+def test_a_few_epochs_are_written_in_place_and_many_beside(tmp_path, cache):
+    path = tmp_path / "leader-epoch-checkpoint"
+    cache.flush()
+    inode = path.stat().st_ino
+    cache.truncate_from_end(15)
+    cache.flush()
+    assert path.read_text() == "0\n2\n2 0\n3 10\n", "nothing is left of the longer content"
+    assert path.stat().st_ino == inode
+    for epoch in range(10, 100):
+        cache.assign(epoch, epoch * 10)
+    cache.flush()
+    assert path.stat().st_ino != inode
+    assert EpochCache.read(RealDisk(), str(tmp_path)).entries == cache.entries
+    assert os.listdir(tmp_path) == ["leader-epoch-checkpoint"]
+
+
+def test_a_cut_number_is_not_taken_for_another(tmp_path, cache):
+    cache.flush()
+    path = tmp_path / "leader-epoch-checkpoint"
+    whole = path.read_bytes()
+    for cut in range(1, len(whole)):
+        path.write_bytes(whole[:cut])
+        try:
+            assert EpochCache.read(RealDisk(), str(tmp_path)).entries == []
+            assert cut == 2, "what names no count may be anybody's empty file"
+        except CheckpointError:
+            pass

@@ -292,3 +292,41 @@ def test_a_log_that_cannot_be_opened_sleeps_on(tmp_path, code, fatal):
     assert log.topic_id == TOPIC_ID
     assert read_all(log) == [(0, b"1")]
     bench.stop()
+
+
+def test_epochs_that_a_crash_has_emptied_are_told_from_the_batches(bench):
+    log = bench.log
+    for epoch in range(3):
+        put(log, epoch, epoch=epoch)
+    log.settle()
+    log.sync()
+    bench.directory.checkpoint()
+    bench.stop(clean=False)
+    Path(bench.log_path, "leader-epoch-checkpoint").write_bytes(b"")
+    log = bench.start()
+    assert [log.end_offset_for_epoch(epoch) for epoch in range(3)] == [(0, 1), (1, 2), (2, 3)]
+    bench.stop()
+
+
+def test_a_short_log_is_stopped_without_a_snapshot(tmp_path):
+    bench = Workbench(tmp_path)
+    put_from(bench.log, 8, 0, 0)
+    for n in range(2):
+        put_from(bench.log, 7, n, n)
+    log = bench.restart()
+    assert not [name for name in os.listdir(bench.log_path) if name.endswith(".snapshot")]
+    assert put_from(log, 7, 1, 1).duplicate
+    assert put_from(log, 7, 2, 2).base_offset == 3
+    # What its records no longer tell is kept in a snapshot.
+    log.raise_start_offset(2)
+    log = bench.restart()
+    assert [name for name in os.listdir(bench.log_path) if name.endswith(".snapshot")] == [
+        f"{4:020d}.snapshot"
+    ]
+    assert put_from(log, 8, 0, 0).duplicate
+    assert put_from(log, 7, 2, 2).duplicate
+    for n in range(3, 24):
+        put_from(log, 7, n, b"x" * 1000)
+    log = bench.restart()
+    assert put_from(log, 7, 23, b"x" * 1000).duplicate
+    bench.stop()
