@@ -13,21 +13,19 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.peers import jars
-from tests.peers.jars import CHECKOUT
-
 from bench import machine
 from bench.report import Result
 from bench.rows import ROWS
 from bench.scenarios import OTTLA_ALONE, SCENARIOS
 from bench.stage import QUICK, Sizes, Stage
+from tests.peers import jars
+from tests.peers.jars import CHECKOUT
 
 
 def main() -> int:
     options = _options()
     sizes = QUICK if options.quick else Sizes()
-    result = Result("python -m bench " + " ".join(sys.argv[1:]), machine.facts(), dataclasses.asdict(sizes))
-    result.command = result.command.strip()
+    result = Result(_command(options), machine.facts(), dataclasses.asdict(sizes))
     chosen = options.scenario or list(SCENARIOS)
     CHECKOUT.joinpath(".cache").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=options.data or CHECKOUT / ".cache", prefix="bench-") as directory:
@@ -52,6 +50,14 @@ def _play(result: Result, name: str, stage: Stage, turn: int) -> None:
     told = ", ".join(f"{key.partition('.')[2]} {figure:.4g}" for key, figure in figures.items())
     seconds = time.monotonic() - began
     print(f"round {turn + 1} {name} {stage.product} ({seconds:.0f} s): {told}", file=sys.stderr, flush=True)
+
+
+def _command(options: argparse.Namespace) -> str:
+    """What to type to do this again, without the places that are this machine's own."""
+    words = ["python -m bench", *options.scenario, "--rounds", str(options.rounds)]
+    words += ["--quick"] if options.quick else []
+    words += ["--only", options.only] if options.only else []
+    return " ".join(words)
 
 
 def _products(only: str | None, turn: int) -> list[str]:

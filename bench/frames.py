@@ -7,8 +7,6 @@ correlation ids of their own.
 import random
 import time
 
-from tests.peers.connection import request_frame
-
 from ottla.wire.batch import build_batch
 from ottla.wire.message import Message
 from ottla.wire.messages.create_topics import CreateTopicsRequest
@@ -16,6 +14,7 @@ from ottla.wire.messages.fetch import FetchRequest
 from ottla.wire.messages.list_offsets import ListOffsetsRequest
 from ottla.wire.messages.produce import ProduceRequest
 from ottla.wire.record import Record
+from tests.peers.connection import request_frame
 
 # The versions that librdkafka 2.16 uses, by topic name.
 PRODUCE_VERSION = 10

@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import confluent_kafka
-from tests.peers import jars
 
 import ottla
+from tests.peers import jars
 
 
 def facts() -> dict[str, str]:

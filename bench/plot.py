@@ -16,6 +16,7 @@ def draw(medians: Medians, path: Path) -> None:
     """Write the picture as SVG; bars to the right are better than required."""
     drawn = [(row, margin) for row in ROWS if (margin := _margin(row, medians)) is not None]
     mpl.rcParams["svg.hashsalt"] = "ottla"  # the same figures give the same file
+    mpl.rcParams["svg.fonttype"] = "none"
     figure, axes = pyplot.subplots(figsize=(10, 0.42 * len(drawn) + 1.2))
     titles = [_title(row) for row, _ in drawn]
     margins = [margin for _, margin in drawn]
@@ -47,4 +48,4 @@ def _title(row: Row) -> str:
     if not row.title.startswith("…"):
         return row.title
     before = ROWS[ROWS.index(row) - 1].title
-    return f"{before.split(',')[0]}: {row.title.removeprefix('… ')}"
+    return f"{before}: {row.title.removeprefix('… ')}"

@@ -9,10 +9,6 @@ import struct
 import time
 from dataclasses import dataclass
 
-from tests.peers.connection import Connection
-from tests.peers.deadline import eventually
-from tests.peers.server import Server
-
 from bench import frames
 from ottla.wire.batch import scan
 from ottla.wire.errors import ErrorCode
@@ -20,6 +16,9 @@ from ottla.wire.messages.create_topics import CreateTopicsResponse
 from ottla.wire.messages.fetch import FetchResponse
 from ottla.wire.messages.list_offsets import ListOffsetsResponse
 from ottla.wire.messages.produce import ProduceResponse
+from tests.peers.connection import Connection
+from tests.peers.deadline import eventually
+from tests.peers.server import Server
 
 RECEIVE_BYTES = 1 << 18
 
@@ -101,12 +100,12 @@ def _pump(lines: list[Connection], frame: bytes, answer_size: int, requests: int
         poller.register(number, select.POLLIN)
     open_lines = len(lines)
     while open_lines:
-        for number, line in by_number.items():
+        for number, stream in by_number.items():
             while (
                 sent[number] < requests and sent[number] - received[number] // answer_size <= window - burst
             ):
                 count = min(burst, requests - sent[number])
-                line.sendall(bursts if count == burst else frame * count)
+                stream.sendall(bursts if count == burst else frame * count)
                 sent[number] += count
         for number, _ in poller.poll(30_000):
             received[number] += len(by_number[number].recv(RECEIVE_BYTES))

@@ -9,10 +9,10 @@ import time
 from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from tests.peers.server import Server
 
 from bench import frames
 from bench.raw import Load
+from tests.peers.server import Server
 
 FLUSH_SECONDS_MAX = 300.0
 QUEUE: dict[str, Any] = {"queue.buffering.max.messages": 10_000_000, "queue.buffering.max.kbytes": 2_000_000}

@@ -27,7 +27,7 @@ class Sizes:
     latency_seconds: int = 20
     flat_small_megabytes: int = 100
     flat_large_megabytes: int = 20_000
-    flat_repeats: int = 5
+    flat_repeats: int = 9
     partitions: int = 2_000
     idle_seconds: int = 15
     connections: int = 5_000

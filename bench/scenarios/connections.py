@@ -3,10 +3,9 @@
 import contextlib
 import resource
 
-from tests.peers.connection import Connection
-
 from bench.stage import Stage
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from tests.peers.connection import Connection
 
 SPARE_FILES = 200
 

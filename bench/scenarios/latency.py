@@ -66,11 +66,11 @@ def _read(bootstrap: str, count: int, pipe: Pipe) -> None:
     consumer.assign([TopicPartition("latency", 0, 0)])
     consumer.poll(0.5)  # nothing there yet: the fetch is waiting at the server when the first message comes
     pipe.send("ready")
-    delays = []
+    delays: list[int] = []
     while len(delays) < count:
         message = consumer.poll(20)
         assert message is not None, f"only {len(delays)} of {count} messages came"
         assert message.error() is None, message.error()
-        delays.append(time.monotonic_ns() - struct.unpack_from(">q", message.value())[0])
+        delays.append(time.monotonic_ns() - struct.unpack_from(">q", message.value() or b"")[0])
     pipe.send(delays)
     consumer.close()

@@ -1,10 +1,9 @@
 """Memory that is resident once a server has worked: requests small and big, and a reader of them all."""
 
-from tests.peers import process
-
 from bench import raw, rdkafka
 from bench.scenarios.warm import warm
 from bench.stage import Stage
+from tests.peers import process
 
 
 def memory(stage: Stage) -> dict[str, float]:

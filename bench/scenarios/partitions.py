@@ -2,12 +2,11 @@
 
 import time
 
-from tests.peers.connection import Connection
-from tests.peers.server import Server
-
 from bench import frames, raw
 from bench.scenarios.warm import warm
 from bench.stage import Stage
+from tests.peers.connection import Connection
+from tests.peers.server import Server
 
 SETTLE_SECONDS = 3
 

@@ -1,9 +1,8 @@
 """Work before the work: a JVM that has not compiled its hot path yet is not what anyone runs."""
 
-from tests.peers.server import Server
-
 from bench import raw, rdkafka
 from bench.stage import Sizes
+from tests.peers.server import Server
 
 
 def warm(server: Server, sizes: Sizes) -> None:

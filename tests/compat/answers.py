@@ -36,7 +36,7 @@ def build(kind: type[Struct], fields: Fields) -> Struct:
     """A message, or a part of one, from plain data."""
     values = {}
     for name, value in fields.items():
-        declared, _ = kind.__declared__[name]
+        declared, _ = vars(kind)["__declared__"][name]
         values[name] = _convert(declared, value)
     return kind(**values)
 
@@ -131,9 +131,9 @@ class Pair:
                 answers.append(drop(answer) if drop and isinstance(answer, dict) else answer)
             for place, kafka, other in differing(*answers):
                 found.setdefault(f"{place}: Kafka {short(kafka)}, here {short(other)}", []).append(version)
-        asked = fields(self.other) if found and callable(fields) else fields
-        for words, where in found.items():
-            self.differences.append(f"{api} v{where} {short(asked)}\n    {words}")
+        if found:
+            question = short(fields(self.other) if callable(fields) else fields)
+            self.differences += [f"{api} v{where} {question}\n    {words}" for words, where in found.items()]
 
     def both(self, api: str, version: int, fields: Ask) -> None:
         """Have both do something whose answer is compared elsewhere."""

@@ -67,9 +67,8 @@ def test_describe_quorum(pair: Pair) -> None:
 def test_update_features(pair: Pair) -> None:
     def level(side: Side) -> int:
         answer: Any = side.ask("ApiVersions", 3, CLIENT)
-        return next(
-            each.max_version_level for each in answer.finalized_features if each.name == "metadata.version"
-        )
+        levels = {each.name: int(each.max_version_level) for each in answer.finalized_features}
+        return levels["metadata.version"]
 
     def update(feature: str, value: int, kind: int = 1, *, relative: bool = False) -> Any:
         def fields(side: Side) -> Fields:

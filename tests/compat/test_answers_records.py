@@ -190,8 +190,9 @@ def test_idempotence(pair: Pair) -> None:
     topic = pair.make_topic("idempotent")
 
     def written(sequence: int, *, epoch: int = 3, producer: int = 777, count: int = 3) -> Fields:
-        more = {"producer_id": producer, "producer_epoch": epoch, "base_sequence": sequence}
-        return produce(topic, batch(count, **more))
+        return produce(
+            topic, batch(count, producer_id=producer, producer_epoch=epoch, base_sequence=sequence)
+        )
 
     with agreement(pair) as both:
         for sequence in (0, 3, 6, 9, 12, 15):
@@ -417,14 +418,12 @@ def test_init_producer_id(pair: Pair) -> None:
         answer["producer_id"] = "an id" if answer["producer_id"] >= 0 else "none"
         return answer
 
-    def ready(side: Side) -> bool:
-        answer: Any = side.ask(
-            "InitProducerId", 4, {"transactional_id": None, "transaction_timeout_ms": 1000}
-        )
-        return bool(answer.error_code == 0)
+    def ready() -> bool:
+        asked = {"transactional_id": None, "transaction_timeout_ms": 1000}
+        answers: list[Any] = [side.ask("InitProducerId", 4, asked) for side in (pair.kafka, pair.other)]
+        return all(each.error_code == 0 for each in answers)
 
-    for side in (pair.kafka, pair.other):
-        eventually(lambda side=side: ready(side))  # the first block of ids has to come from the controller
+    eventually(ready)  # the first block of ids has to come from the controller
     with agreement(pair) as both:
         fields = {"transactional_id": None, "transaction_timeout_ms": 60000}
         both.same("InitProducerId", range(6), fields, drop=no_id)

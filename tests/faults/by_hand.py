@@ -49,7 +49,9 @@ class Hand:
             num_partitions=partitions,
             replication_factor=1,
             configs=[
-                CreateTopicsRequest.CreatableTopic.CreatableTopicConfig(name=key.replace("_", "."), value=str(value))
+                CreateTopicsRequest.CreatableTopic.CreatableTopicConfig(
+                    name=key.replace("_", "."), value=str(value)
+                )
                 for key, value in settings.items()
             ],
         )
@@ -74,12 +76,16 @@ class Hand:
     def init_producer(self) -> tuple[int, int]:
         """A new producer id and its epoch."""
         answer = self.connection.ask(
-            InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000), InitProducerIdResponse, 4
+            InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000),
+            InitProducerIdResponse,
+            4,
         )
         assert answer.error_code == 0, ErrorCode(answer.error_code)
         return answer.producer_id, answer.producer_epoch
 
-    def produce(self, topic: str, data: bytes, *, partition: int = 0, acks: int = -1) -> tuple[ErrorCode, int]:
+    def produce(
+        self, topic: str, data: bytes, *, partition: int = 0, acks: int = -1
+    ) -> tuple[ErrorCode, int]:
         """Send one batch, and return the error code and the base offset of the answer."""
         self.send_produce(topic, data, partition=partition, acks=acks)
         return self.receive_produce()
@@ -126,7 +132,9 @@ class Hand:
 
     def end_offset(self, topic: str, *, partition: int = 0) -> int:
         """Where the partition ends, as a client is told."""
-        part = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(partition_index=partition, timestamp=-1)
+        part = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(
+            partition_index=partition, timestamp=-1
+        )
         request = ListOffsetsRequest(
             replica_id=-1, topics=[ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[part])]
         )

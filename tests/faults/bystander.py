@@ -16,7 +16,11 @@ class Bystander:
         self.complaints: list[str] = []
         self.written = self.read = end_offset
         self.slowest_seconds = 0.0
-        settings = {"bootstrap.servers": bootstrap, "log_level": 0, "error_cb": lambda error: self._complain(error)}
+        settings = {
+            "bootstrap.servers": bootstrap,
+            "log_level": 0,
+            "error_cb": self._complain,
+        }
         self._producer = Producer(
             settings | {"enable.idempotence": True, "linger.ms": 1, "message.timeout.ms": 10_000}
         )
@@ -55,8 +59,8 @@ class Bystander:
                 self._producer.poll(0.01)
             self.slowest_seconds = max(self.slowest_seconds, time.monotonic() - sent_at)
             for message in self._consumer.consume(100, timeout=0.005):
-                if message.error() is not None:
-                    self._complain(message.error())
+                if (error := message.error()) is not None:
+                    self._complain(error)
                 elif message.value() != b"%d" % self.read:
                     self.complaints.append(f"read {message.value()!r} instead of {self.read}")
                 else:

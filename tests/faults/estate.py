@@ -71,13 +71,17 @@ def fill(*, clean: bool) -> Estate:
         estate.last_base_offset = base_offset + 1
         for number in range(BATCHES):
             who = number % 4
-            values = [b"%d-%d " % (number, n) + b"v" * chance.randrange(30) for n in range(chance.randint(1, 3))]
+            values = [
+                b"%d-%d " % (number, n) + b"v" * chance.randrange(30) for n in range(chance.randint(1, 3))
+            ]
             codec = Codec(number % 5)
             if who == 3:
                 data, producer_id = batch(*values, codec=codec), -1
             else:
                 producer_id, epoch = producers[who]
-                data = batch(*values, codec=codec, producer_id=producer_id, epoch=epoch, sequence=sequences[who])
+                data = batch(
+                    *values, codec=codec, producer_id=producer_id, epoch=epoch, sequence=sequences[who]
+                )
                 sequences[who] += len(values)
             code, base_offset = client.produce(TOPIC, data)
             assert code is ErrorCode.NONE

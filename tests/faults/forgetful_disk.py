@@ -44,7 +44,7 @@ class Inode:
             _apply(self.kept, position, data)
         self.changes.clear()
 
-    def remains(self, chance: random.Random) -> "Inode":
+    def remains(self, chance: random.Random) -> Inode:
         """What of the file is left when the power goes now."""
         left = Inode(bytes(self.kept))
         survivors = chance.randint(0, len(self.changes))
@@ -55,7 +55,12 @@ class Inode:
             if data:
                 fate = chance.choice(("lost", "torn", "zeros", "garbage"))
                 cut = chance.randint(0, len(data))
-                spoiled = {"lost": b"", "torn": data[:cut], "zeros": bytes(cut), "garbage": chance.randbytes(cut)}
+                spoiled = {
+                    "lost": b"",
+                    "torn": data[:cut],
+                    "zeros": bytes(cut),
+                    "garbage": chance.randbytes(cut),
+                }
                 _apply(left.data, position, spoiled[fate])
         left.kept = bytearray(left.data)
         left.modified_ms = self.modified_ms
@@ -81,7 +86,7 @@ class Folder:
         self.kept: dict[str, Inode | Folder] = {}
         self.changes: list[dict[str, Inode | Folder | None]] = []  # each is done wholly or not at all
 
-    def change(self, names: dict[str, "Inode | Folder | None"]) -> None:
+    def change(self, names: dict[str, Inode | Folder | None]) -> None:
         _rename(self.names, names)
         self.changes.append(names)
 
@@ -90,7 +95,7 @@ class Folder:
             _rename(self.kept, change)
         self.changes.clear()
 
-    def remains(self, chance: random.Random) -> "Folder":
+    def remains(self, chance: random.Random) -> Folder:
         left = Folder()
         names = dict(self.kept)
         for change in self.changes[: chance.randint(0, len(self.changes))]:
@@ -100,7 +105,7 @@ class Folder:
         return left
 
 
-def _rename(names: dict[str, Inode | Folder], change: dict[str, "Inode | Folder | None"]) -> None:
+def _rename(names: dict[str, Inode | Folder], change: dict[str, Inode | Folder | None]) -> None:
     for name, node in change.items():
         if node is None:
             names.pop(name, None)
@@ -113,7 +118,7 @@ class ForgetfulFile:
 
     __slots__ = ("_disk", "_inode", "path", "pins", "size")
 
-    def __init__(self, disk: "ForgetfulDisk", path: str, size: int) -> None:
+    def __init__(self, disk: ForgetfulDisk, path: str, size: int) -> None:
         self._disk = disk
         self._inode: Inode | None = None
         self.path = path
@@ -172,7 +177,7 @@ class _Turn:
 
     __slots__ = ("_disk",)
 
-    def __init__(self, disk: "ForgetfulDisk") -> None:
+    def __init__(self, disk: ForgetfulDisk) -> None:
         self._disk = disk
 
     def __enter__(self) -> None:
@@ -195,13 +200,13 @@ class ForgetfulDisk:
 
     # Faults
 
-    def power_loss(self, chance: random.Random) -> "ForgetfulDisk":
+    def power_loss(self, chance: random.Random) -> ForgetfulDisk:
         """Die, and return what is left."""
         with self.mutex:
             self.dead = True
             return ForgetfulDisk(self.root.remains(chance))
 
-    def copy(self) -> "ForgetfulDisk":
+    def copy(self) -> ForgetfulDisk:
         """A disk of its own that holds what a reader of this one sees."""
         with self.mutex:
             return ForgetfulDisk(_copy(self.root))

@@ -23,7 +23,19 @@ class OddSampler(Sampler):
 
     def __init__(self, seed: int, topic: str, topic_id: bytes) -> None:
         super().__init__(seed)
-        self._names = (topic, topic, topic, "absent", "", "..", "a" * 300, "é\0\n", "1", "segment.bytes", "-1")
+        self._names = (
+            topic,
+            topic,
+            topic,
+            "absent",
+            "",
+            "..",
+            "a" * 300,
+            "é\0\n",
+            "1",
+            "segment.bytes",
+            "-1",
+        )
         self._ids = (topic_id, bytes(16), b"\xff" * 16)
 
     def value(self, field: Field, version: int) -> Any:
@@ -44,7 +56,9 @@ class OddSampler(Sampler):
                 # Long waits are for patient clients.
                 if field.name in ("max_wait_ms", "timeout_ms"):
                     return chance.choice((-1, 0, 1, 5))
-                return chance.choice((0, 0, 0, 1, 1, 2, -1, -2, 3, 90, edge - 1, -edge, chance.randrange(-edge, edge)))
+                return chance.choice(
+                    (0, 0, 0, 1, 1, 2, -1, -2, 3, 90, edge - 1, -edge, chance.randrange(-edge, edge))
+                )
         return super().value(field, version)
 
 
@@ -54,7 +68,11 @@ def odd_requests(seed: int, rounds: int, topic: str, topic_id: bytes) -> Iterato
     for _ in range(rounds):
         for api in APIS:
             for version in api.versions:
-                yield api.key, version, request_frame(sampler.message(api.request, version), version, CORRELATION)
+                yield (
+                    api.key,
+                    version,
+                    request_frame(sampler.message(api.request, version), version, CORRELATION),
+                )
 
 
 def plain_request(request: type[Message], version: int) -> bytes:
@@ -76,9 +94,13 @@ def mutate(frame: bytes, chance: random.Random) -> bytes:
         elif kind == "insert":
             body[at:at] = chance.randbytes(chance.choice((1, 4, 40)))
         elif kind == "length":
-            body[at : at + 4] = struct.pack(">i", chance.choice((-1, -2, 0, 1 << 30, (1 << 31) - 1, -(1 << 31), 65536)))
+            body[at : at + 4] = struct.pack(
+                ">i", chance.choice((-1, -2, 0, 1 << 30, (1 << 31) - 1, -(1 << 31), 65536))
+            )
         else:
-            body[at : at + 1] = chance.choice((b"\xff\xff\xff\xff\x0f", b"\x80" * 12, b"\x00", b"\xff\xff\x03"))
+            body[at : at + 1] = chance.choice(
+                (b"\xff\xff\xff\xff\x0f", b"\x80" * 12, b"\x00", b"\xff\xff\x03")
+            )
     if chance.random() < 0.1:
         return struct.pack(">i", len(body) + chance.choice((-3, 1, 1000))) + bytes(body)
     return struct.pack(">i", len(body)) + bytes(body)
@@ -89,7 +111,9 @@ def frames_that_are_none(chance: random.Random) -> Iterator[bytes]:
     starts = (
         lambda: chance.randbytes(chance.randrange(1, 400)),
         lambda: struct.pack(">i", chance.choice((-1, -(1 << 31), -100))) + chance.randbytes(20),
-        lambda: struct.pack(">i", chance.choice((104_857_601, (1 << 31) - 1, 0x16030100))) + chance.randbytes(20),
+        lambda: (
+            struct.pack(">i", chance.choice((104_857_601, (1 << 31) - 1, 0x16030100))) + chance.randbytes(20)
+        ),
         lambda: struct.pack(">i", 0),
         lambda: struct.pack(">i", chance.randrange(1, 14)) + chance.randbytes(20),
         lambda: b"GET / HTTP/1.1\r\nHost: broker\r\n\r\n",

@@ -16,7 +16,9 @@ from collections import defaultdict
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
 from tests.peers.deadline import eventually
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -100,14 +102,24 @@ class Load:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._drive, name="load", daemon=True)
         self.writers = [
-            Writer(f"once-{codec}", bootstrap, {"enable.idempotence": True, "compression.type": codec}, chance)
+            Writer(
+                f"once-{codec}", bootstrap, {"enable.idempotence": True, "compression.type": codec}, chance
+            )
             for codec in CODECS
         ]
         # Without idempotence only one request at a time keeps the order over a repetition.
         alone = {"max.in.flight": 1, "enable.idempotence": False}
         self.writers += [
-            Writer(f"plain-{acks}-{codec}", bootstrap, alone | {"acks": acks, "compression.type": codec}, chance)
-            for acks, codec in (("all", "none"), ("all", "zstd"), ("1", "lz4"), ("1", "snappy"), ("1", "gzip"))
+            Writer(
+                f"plain-{acks}-{codec}", bootstrap, alone | {"acks": acks, "compression.type": codec}, chance
+            )
+            for acks, codec in (
+                ("all", "none"),
+                ("all", "zstd"),
+                ("1", "lz4"),
+                ("1", "snappy"),
+                ("1", "gzip"),
+            )
         ]
         admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
         new = [NewTopic(each.topic, PARTITIONS, 1, config=topic_settings or {}) for each in self.writers]
@@ -174,7 +186,9 @@ def check_partition(writer: Writer, place: Place, records: list[tuple[int, int]]
     assert offsets == list(range(len(offsets))), f"{where}: offsets are not dense"
 
 
-def read_all(bootstrap: str, places: list[Place], seconds_max: float = 60.0) -> dict[Place, list[tuple[int, int]]]:
+def read_all(
+    bootstrap: str, places: list[Place], seconds_max: float = 60.0
+) -> dict[Place, list[tuple[int, int]]]:
     """Offset and number of every record of some partitions."""
     consumer = Consumer(
         {
@@ -195,15 +209,16 @@ def read_all(bootstrap: str, places: list[Place], seconds_max: float = 60.0) -> 
         while open_places:
             assert time.monotonic() < deadline, f"{open_places} cannot be read to the end"
             for message in consumer.consume(2000, timeout=0.2):
-                place = (message.topic(), message.partition())
+                topic, partition, offset = message.topic(), message.partition(), message.offset()
+                assert topic is not None and partition is not None and offset is not None
                 error = message.error()
                 if error is not None:
                     assert error.code() == KafkaError._PARTITION_EOF, error
-                    open_places.discard(place)
+                    open_places.discard((topic, partition))
                     continue
-                written_to, number, _ = message.value().split(b" ", 2)
-                assert int(written_to) == place[1]
-                found[place].append((message.offset(), int(number)))
+                written_to, number, _ = (message.value() or b"").split(b" ", 2)
+                assert int(written_to) == partition
+                found[topic, partition].append((offset, int(number)))
         return found
     finally:
         consumer.close()

@@ -22,8 +22,12 @@ from ottla.world.network import RealNetwork
 from ottla.world.worker import ThreadWorker
 from tests.peers.server import HOST, free_ports
 
-SECONDS_MAX = 30.0
+SECONDS_MAX = 10.0
 DATA = "/data"
+
+
+class Hung(Exception):
+    """Something that should have come to an end has not."""
 
 
 class NodeThread:
@@ -94,7 +98,10 @@ class NodeThread:
             lambda name: ThreadWorker(loop, name),
             self.reports.append,
         )
-        node = self._node = Node(self.settings, world, self.gave_up.append)
+
+        async def begin() -> None:
+            self._node = Node(self.settings, world, self.gave_up.append)
+            await self._node.start()
 
         async def begin() -> None:
             await node.start()
@@ -103,7 +110,7 @@ class NodeThread:
             self._wait(begin())
         except BaseException:
             with contextlib.suppress(Exception):
-                self._wait(node.stop())
+                self._wait(self.node.stop())
             self._end()
             raise
         return self

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator
 
 import pytest
+
 from ottla.wire.compression import Codec
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.produce import ProduceRequest, ProduceResponse
@@ -72,7 +73,9 @@ def test_every_flipped_byte_is_noticed(server: OttlaServer, codec: Codec, idempo
                     assert base_offset == -1, what
                 assert client.end_offset(topic) == end_offset, what
         # What was refused has left no trace in the producer's sequence either.
-        more = batch(b"third", codec=codec, producer_id=producer_id, epoch=epoch, sequence=2 if idempotent else -1)
+        more = batch(
+            b"third", codec=codec, producer_id=producer_id, epoch=epoch, sequence=2 if idempotent else -1
+        )
         assert client.produce(topic, more) == (ErrorCode.NONE, end_offset)
         check_stored(client, topic, {whole[61:], more[61:]})
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.fetch import FetchRequest
 from tests.faults.by_hand import batch, hand
@@ -63,7 +64,12 @@ def test_sigterm_under_load(tmp_path: Path, flush: str) -> None:
 def test_stop_while_clients_wait_and_stall(tmp_path: Path) -> None:
     """Neither a parked fetch, nor a half-sent request, nor a peer that does not read holds the stop up."""
     server = OttlaServer(tmp_path).start()
-    with hand(server.port) as client, hand(server.port) as parked, hand(server.port) as half, hand(server.port) as deaf:
+    with (
+        hand(server.port) as client,
+        hand(server.port) as parked,
+        hand(server.port) as half,
+        hand(server.port) as deaf,
+    ):
         assert client.create_topic("t") is ErrorCode.NONE
         for _ in range(8):
             assert client.produce("t", batch(bytes(900_000)))[0] is ErrorCode.NONE
@@ -71,7 +77,9 @@ def test_stop_while_clients_wait_and_stall(tmp_path: Path) -> None:
         topics = [FetchRequest.FetchTopic(topic="t", partitions=[part])]
         parked.connection.send(FetchRequest(max_wait_ms=600_000, min_bytes=1, topics=topics), 12)
         half.connection.send_bytes(b"\0\1\0\0half a request")
-        part = FetchRequest.FetchTopic.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=8 * MIB)
+        part = FetchRequest.FetchTopic.FetchPartition(
+            partition=0, fetch_offset=0, partition_max_bytes=8 * MIB
+        )
         topics = [FetchRequest.FetchTopic(topic="t", partitions=[part])]
         for _ in range(10):
             deaf.connection.send(FetchRequest(max_wait_ms=0, min_bytes=1, topics=topics), 12)
@@ -93,6 +101,25 @@ def test_interrupt_and_impatience(tmp_path: Path) -> None:
     code, took = end(server)
     assert (code, took < STOP_SECONDS_MAX) == (0, True)
     assert (server.log_dir / ".kafka_cleanshutdown").exists()
+
+
+def test_sigterm_during_the_start(tmp_path: Path) -> None:
+    """At any moment of a start, a signal ends it."""
+    server = OttlaServer(tmp_path).start()
+    with hand(server.port) as client:
+        assert client.create_topic("t", 20) is ErrorCode.NONE
+    server.kill()
+    chance = random.Random(3)
+    for _ in range(6):
+        server.start(wait=False)
+        time.sleep(chance.uniform(0.1, 0.7))
+        code, took = end(server)
+        # Before Python has come to the handler, the signal ends the process by itself.
+        assert code in (0, 1, -signal.SIGTERM), server.last_words()
+        assert took < STOP_SECONDS_MAX, f"the stop took {took:.1f} s"
+        assert "Traceback" not in server.output_path.read_text(), server.last_words()
+    with server, hand(server.port) as client:
+        assert client.produce("t", batch(b"v"))[0] is ErrorCode.NONE
 
 
 def bytes_read(pid: int) -> int:

@@ -4,7 +4,6 @@ While they come, a well-behaved client works on without an error; afterwards the
 and its output has not been flooded.
 """
 
-import random
 import socket
 import struct
 import threading
@@ -12,15 +11,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
-from pathlib import Path
 
 import pytest
+
 from ottla.broker.served import APIS
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.wire.messages.metadata import MetadataRequest
-from tests.faults.bystander import Bystander
 from tests.faults.by_hand import hand
+from tests.faults.bystander import Bystander
 from tests.faults.hostile import (
     CORRELATION,
     FETCH,

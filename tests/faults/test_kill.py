@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
 from tests.faults.load import Load
 from tests.faults.seeds import count, seeded
 from tests.faults.sound import check_batches

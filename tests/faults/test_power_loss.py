@@ -8,6 +8,7 @@ import random
 import time
 
 import pytest
+
 from tests.faults.forgetful_disk import ForgetfulDisk
 from tests.faults.load import Load
 from tests.faults.node_thread import NodeThread
@@ -32,16 +33,15 @@ TOPIC = {"segment.bytes": str(1 << 20), "index.interval.bytes": "1024"}
 )
 def test_power_loss_under_load_loses_nothing(losses: int) -> None:
     chance = seeded(__file__, OTTLA_KILLS=losses)
-    runner = NodeThread(ForgetfulDisk(), SETTINGS).format().start()
+    disk = ForgetfulDisk()
+    runner = NodeThread(disk, SETTINGS).format().start()
     load = Load(runner.bootstrap, random.Random(chance.random()), topic_settings=TOPIC)
     load.start()
     try:
         for _ in range(losses):
             load.wait_for(chance.randrange(300))
             time.sleep(chance.uniform(0, 0.05))
-            left = runner.disk.power_loss(chance)
-            runner.abandon()
-            runner.disk = left
+            runner.disk = disk = lose_power(disk, runner, chance)
             runner.start()
         load.stop()
         acknowledged = load.check()
@@ -50,3 +50,9 @@ def test_power_loss_under_load_loses_nothing(losses: int) -> None:
     with runner:
         assert load.check() == acknowledged
     print(f"{losses} power losses, {acknowledged} acknowledged records")
+
+
+def lose_power(disk: ForgetfulDisk, runner: NodeThread, chance: random.Random) -> ForgetfulDisk:
+    left = disk.power_loss(chance)
+    runner.abandon()
+    return left

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+
 from ottla.node.node import Node
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -166,7 +167,7 @@ def write_checkpoint(node: Node, what: str) -> None:
         if what == "checkpoint":
             directory.checkpoint()
         else:
-            directory.write_high_watermarks({(name, index): 1 for name, index in directory.logs})
+            directory.write_high_watermarks(dict.fromkeys(directory.logs, 1))
 
 
 @pytest.mark.parametrize("kinds", [("append",), ("append", "truncate")], ids=["", "and cannot be cut back"])
@@ -192,7 +193,9 @@ def test_a_failed_read_takes_the_directory_offline(runner: NodeThread) -> None:
 def test_waiting_readers_are_told(runner: NodeThread) -> None:
     with hand(runner.port) as client, hand(runner.port) as reader:
         _, bad = spread(runner, client)
-        part = FetchRequest.FetchTopic.FetchPartition(partition=bad[0], fetch_offset=1, partition_max_bytes=1 << 20)
+        part = FetchRequest.FetchTopic.FetchPartition(
+            partition=bad[0], fetch_offset=1, partition_max_bytes=1 << 20
+        )
         request = FetchRequest(
             max_wait_ms=60_000, min_bytes=1, topics=[FetchRequest.FetchTopic(topic="t", partitions=[part])]
         )

@@ -3,18 +3,21 @@
 import random
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pytest
+
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
 from ottla.log.log import Log
+from ottla.node.node import StartError
 from ottla.wire.errors import ErrorCode
 from ottla.world.entropy import SeededEntropy
 from tests.faults.by_hand import batch, hand, headers
-from tests.faults.estate import DATA, PARTITION, SETTINGS, TOPIC, Estate, boundaries, fill
+from tests.faults.estate import PARTITION, SETTINGS, TOPIC, Estate, boundaries, fill
 from tests.faults.forgetful_disk import ForgetfulDisk
-from tests.faults.node_thread import NodeThread
+from tests.faults.node_thread import DATA, NodeThread
 
 NOW_MS = 1 << 42
 # Timestamps of the estate lie in the past of NOW_MS; none is refused for it.
@@ -74,7 +77,9 @@ def alone(estate: Estate) -> ForgetfulDisk:
     return disk
 
 
-def check_recovery(estate: Estate, torn: Torn, disk: ForgetfulDisk, spoiled: bytes, recovery_point: int) -> None:
+def check_recovery(
+    estate: Estate, torn: Torn, disk: ForgetfulDisk, spoiled: bytes, recovery_point: int
+) -> None:
     """Recover a log whose last segment holds `spoiled`, and hold it against its longest valid prefix."""
     disk.put(estate.last_segment, spoiled)
     whole = max(n for n, end in enumerate(torn.ends) if spoiled[:end] == torn.data[:end])
@@ -83,7 +88,9 @@ def check_recovery(estate: Estate, torn: Torn, disk: ForgetfulDisk, spoiled: byt
     assert disk.size(estate.last_segment) == torn.ends[whole]
     assert bytes(log.read(0, 1 << 24, log.end_offset)) == estate.content[: boundaries(estate.content)[2]]
     if whole:
-        assert bytes(log.read(estate.last_base_offset, 1 << 24, log.end_offset)) == torn.data[: torn.ends[whole]]
+        assert (
+            bytes(log.read(estate.last_base_offset, 1 << 24, log.end_offset)) == torn.data[: torn.ends[whole]]
+        )
     # Producers are known as of the last batch that is left: it is a duplicate, and what was cut is taken again.
     for producer_id in {each.producer_id for each in estate.sent[:whole]} - {-1}:
         last = next(each for each in reversed(estate.sent[:whole]) if each.producer_id == producer_id)
@@ -116,7 +123,9 @@ def test_other_ends_recover_likewise(estate: Estate, torn: Torn, rest: str, ever
     chance = random.Random(every)
     half = 32
     for cut in cuts(torn, every):
-        tail = {"zeros": bytes(len(torn.data) - cut), "garbage": chance.randbytes(len(torn.data) - cut)}.get(rest, b"")
+        tail = {"zeros": bytes(len(torn.data) - cut), "garbage": chance.randbytes(len(torn.data) - cut)}.get(
+            rest, b""
+        )
         recovery_point = 0 if rest == "cut, all to be checked" else estate.last_base_offset
         if rest == "cut, half synced":
             if cut < torn.ends[half]:
@@ -133,7 +142,9 @@ def test_a_node_starts_on_a_torn_segment(estate: Estate, torn: Torn) -> None:
         disk.put(estate.last_segment, torn.data[:cut])
         # The checkpoint is of a time at which no more was synced than is left.
         whole = max(n for n, end in enumerate(torn.ends) if end <= cut)
-        checkpoint(disk, "recovery-point-offset-checkpoint", min(torn.offsets[whole], estate.last_base_offset))
+        checkpoint(
+            disk, "recovery-point-offset-checkpoint", min(torn.offsets[whole], estate.last_base_offset)
+        )
         runner = NodeThread(disk, SETTINGS)
         with runner, hand(runner.port) as client:
             expected = estate.content[: boundaries(estate.content)[2] + torn.ends[whole]]
@@ -146,7 +157,9 @@ def test_a_node_starts_on_a_torn_segment(estate: Estate, torn: Torn) -> None:
 
 def checkpoint(disk: ForgetfulDisk, name: str, offset: int) -> None:
     path = f"{DATA}/{name}"
-    text = re.sub(rf"^{TOPIC} 0 \d+$", f"{TOPIC} 0 {offset}", disk.read_bytes(path).decode(), flags=re.MULTILINE)
+    text = re.sub(
+        rf"^{TOPIC} 0 \d+$", f"{TOPIC} 0 {offset}", disk.read_bytes(path).decode(), flags=re.MULTILINE
+    )
     disk.put(path, text.encode())
 
 
@@ -228,7 +241,9 @@ def check_whole(before: Estate, disk: ForgetfulDisk, what: str) -> None:
         runner.stop()
     assert not runner.errors, f"{what}: {runner.errors}"
     with runner, hand(runner.port) as client:  # and once more, after a clean stop
-        assert client.read_all(TOPIC).startswith(before.content), f"{what}: records are lost in the second start"
+        assert client.read_all(TOPIC).startswith(before.content), (
+            f"{what}: records are lost in the second start"
+        )
         assert client.end_offset(TOPIC) == end_offset + 1
 
 
@@ -238,7 +253,10 @@ def test_a_torn_end_of_the_metadata_log_is_cut(estate: Estate) -> None:
     whole = estate.disk.read_bytes(path)
     ends = boundaries(whole)
     last = whole[ends[-2] :]
-    for tail in [last[:size] for size in range(0, len(last), 7)] + [bytes(100), random.Random(1).randbytes(300)]:
+    for tail in [last[:size] for size in range(0, len(last), 7)] + [
+        bytes(100),
+        random.Random(1).randbytes(300),
+    ]:
         disk = estate.disk.copy()
         disk.put(path, whole + tail)
         check_whole(estate, disk, f"the metadata log with {len(tail)} bytes more")
@@ -260,7 +278,11 @@ def test_partitions_of_lost_topics_are_put_aside(estate: Estate) -> None:
             runner = NodeThread(disk, SETTINGS)
             runner.start()
             runner.stop()
-            kept = [disk.read_bytes(each) for each in disk.files(DATA) if re.search(rf"/{TOPIC}-0[^/]*/.*\.log$", each)]
+            kept = [
+                disk.read_bytes(each)
+                for each in disk.files(DATA)
+                if re.search(rf"/{TOPIC}-0[^/]*/.*\.log$", each)
+            ]
             assert b"".join(kept) == estate.content, f"cut at {cut}"
 
 
@@ -282,11 +304,8 @@ def test_a_start_that_is_interrupted_can_be_repeated(estate: Estate, torn: Torn)
 
         disk.before = interrupt
         runner = NodeThread(disk, SETTINGS)
-        try:
+        with suppress(OSError, StartError):
             runner.start()
-        except Exception:
-            disk.before = None
-        else:
-            disk.before = None
-            runner.abandon()
+        disk.before = None
+        runner.abandon()
         check_whole(estate, disk.power_loss(chance), "after an interrupted start")

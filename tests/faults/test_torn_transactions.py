@@ -1,6 +1,7 @@
 """A torn transaction index or producer snapshot: readers are still told of every aborted transaction."""
 
 import pytest
+
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
 from ottla.log.log import Log

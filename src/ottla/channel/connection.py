@@ -6,6 +6,7 @@ C3  An idle connection owns no buffer: all connections of a loop read into one s
     frame that has not arrived wholly moves to a buffer of the connection's own.
 C4  Memory follows bytes that have arrived, not lengths that were claimed.
 C5  A peer that does not read its replies, or has too many requests open, is not read from until it catches up.
+C6  A peer that sends many requests at once is served some of them, then the others have their turn.
 
     READING --stall()--> STALLED --resume()--> READING
        |                    |
@@ -20,8 +21,10 @@ from typing import Any, Protocol
 
 _SIZE = struct.Struct(">i")
 _OPEN_REQUESTS_MAX = 256
+_FRAMES_A_TURN = 256
 _WRITE_BUFFER_HIGH_BYTES = 4 << 20
 _JOINED_BYTES_MAX = 64 << 10
+_FIRST_BYTES = 16 << 10
 _SPARE_BYTES_MIN = 64 << 10
 _SPARE_BYTES_MAX = 2 << 20
 _SPARES_MAX = 8
@@ -58,7 +61,7 @@ class ReceiveBuffer:
             for at in range(len(spares)):
                 if len(spares[at]) >= need_bytes:
                     return spares.pop(at)
-        return bytearray(min(need_bytes, max(_SPARE_BYTES_MIN, 2 * have_bytes)))
+        return bytearray(min(need_bytes, max(_FIRST_BYTES, 2 * have_bytes)))
 
     def give_back(self, frame: bytearray) -> None:
         """Keep a frame's buffer for the next one; by law C2 nobody holds a view of it."""
@@ -72,6 +75,7 @@ class Connections:
     __slots__ = (
         "accepted",
         "by_address",
+        "call_soon",
         "frame_bytes_max",
         "on_empty",
         "open",
@@ -82,7 +86,15 @@ class Connections:
         "total_max",
     )
 
-    def __init__(self, *, frame_bytes_max: int, total_max: int, per_address_max: int) -> None:
+    def __init__(
+        self,
+        *,
+        frame_bytes_max: int,
+        total_max: int,
+        per_address_max: int,
+        call_soon: Callable[[Callable[[], None]], object],
+    ) -> None:
+        self.call_soon = call_soon
         self.receive = ReceiveBuffer()
         self.open: set[Connection] = set()
         self.by_address: dict[str, int] = {}
@@ -260,6 +272,7 @@ class Connection(asyncio.BufferedProtocol):
         unpack = _SIZE.unpack_from
         serve = self._serve
         limit = self.connections.frame_bytes_max
+        turn = _FRAMES_A_TURN
         while end - position >= 4:
             (size,) = unpack(buffer, position)
             if not 0 <= size <= limit:
@@ -274,6 +287,12 @@ class Connection(asyncio.BufferedProtocol):
                 self.backlog = buffer[position:end]
                 return
             if self.closed:
+                return
+            turn -= 1
+            if not turn and position < end:  # C6
+                self.backlog = buffer[position:end]
+                self.stall()
+                self.connections.call_soon(self._go_on)
                 return
         if position < end:
             self._keep_tail(buffer, position, end)
@@ -349,7 +368,12 @@ class Connection(asyncio.BufferedProtocol):
             self._corked += ready
         elif ready:
             self.transport.writelines(ready)
-        if self._stalled and self._writable and len(owed) < _OPEN_REQUESTS_MAX // 2:
+        if self._stalled:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Resume, unless the peer is still behind."""
+        if self._stalled and self._writable and len(self.owed) < _OPEN_REQUESTS_MAX // 2:
             self.resume()
 
     # Back-pressure
@@ -379,8 +403,7 @@ class Connection(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         """The peer reads again."""
         self._writable = True
-        if self._stalled and len(self.owed) < _OPEN_REQUESTS_MAX // 2:
-            self.resume()
+        self._go_on()
 
 
 class Ready:

@@ -161,7 +161,8 @@ class LogDirectory:
         if future:
             name = names.marked_dir(topic, partition, self._entropy.uuid(), names.FUTURE_DIR)
         log = NascentLog(self, self.disk, f"{self.path}/{name}", topic, partition, config)
-        log.begin(topic_id)
+        log.topic_id = topic_id
+        log.begin()
         if future:
             log.make()
             self.futures[key] = log

@@ -82,12 +82,19 @@ class LogFiles:
 
     def create(self, beside: list[str]) -> None:
         """Begin a new log in an empty directory; the files in `beside` are synced with its first records."""
-        segment = Segment.create(self._disk, self.path, 0)
+        self.begin()
+        self._make_files(beside)
+
+    def begin(self) -> None:
+        """Be an empty log, in memory."""
+        segment = Segment.blank(self._disk, self.path, 0)
         snapshots = Snapshots(self._disk, self.path)
         epochs = EpochCache(self._disk, self.path)
-        beside = [*segment.paths()[1:], epochs.create(), *beside]
         self._install(Loaded([segment], snapshots, epochs, Producers(), 0, 0, 0, clean=True))
-        self._sync.created(beside)
+
+    def _make_files(self, beside: list[str]) -> None:
+        made = Segment.create(self._disk, self.path, 0).paths()
+        self._sync.created([*made[1:], self._epochs.create(), *beside])
 
     def open(self, *, clean: bool, start_offset: int = 0, recovery_point: int = 0) -> None:
         """Read what the directory holds, and recover it after an unclean stop."""
@@ -388,7 +395,7 @@ class LogFiles:
     def close(self, clean: bool = True) -> None:
         """Settle and sync everything, then give all descriptors back; an unclean close only does the latter."""
         if clean:
-            self.settle(closing=True)
+            self.settle()
             self.sync()
         self.rest()
 

@@ -150,6 +150,7 @@ class Log(LogFiles):
             or crc32c(memoryview(records)[_CRC_FROM:]) != crc
         ):
             header = check_client_batch(records, self._config, now_ms)
+            records = memoryview(records)[: header[1] + LOG_OVERHEAD]
             records = conform(records, header, self._config, now_ms)
             size = len(records)
             header = _unpack_header(records)
@@ -202,6 +203,11 @@ class Log(LogFiles):
         if producer_id >= 0:
             producers.record(producer_id, epoch, sequence, offset, last_offset, max_timestamp, transactional)
         return Appended(offset, end_offset, append_time)
+
+    def begin_epoch(self, leader_epoch: int) -> None:
+        """Let a leader epoch begin at the end of the log."""
+        if leader_epoch != self._epochs.latest:
+            self._epochs.assign(leader_epoch, self.end_offset)
 
     def append_as_follower(self, records: Bytes) -> Appended:
         """Write batches that a leader has stamped, offsets and epochs and all; gaps are fine, going back is not."""

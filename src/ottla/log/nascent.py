@@ -7,14 +7,9 @@ them: which partitions there are is the metadata log's to say. So they are made 
 
 from typing import Any
 
-from ottla.log.epoch_cache import EpochCache
 from ottla.log.identity import write_topic_id
-from ottla.log.loading import Loaded
 from ottla.log.log import Appended, Log
 from ottla.log.lookup import Found
-from ottla.log.producer_state import Producers
-from ottla.log.segment import Segment
-from ottla.log.snapshots import Snapshots
 from ottla.wire.uuid import ZERO_UUID
 from ottla.world.disk import Bytes
 
@@ -26,14 +21,6 @@ class NascentLog(Log):
 
     is_nascent = True
 
-    def begin(self, topic_id: bytes) -> None:
-        """Be an empty log."""
-        self.topic_id = topic_id
-        segment = Segment.blank(self._disk, self.path, 0)
-        snapshots = Snapshots(self._disk, self.path)
-        epochs = EpochCache(self._disk, self.path)
-        self._install(Loaded([segment], snapshots, epochs, Producers(), 0, 0, 0, clean=True))
-
     def make(self) -> None:
         """Make directory and files. A failure is a storage error, and leaves the log to be made another time."""
         try:
@@ -41,7 +28,7 @@ class NascentLog(Log):
             beside = []
             if self.topic_id != ZERO_UUID:
                 beside.append(write_topic_id(self._disk, self.path, self.topic_id))
-            self.create(beside)
+            self._make_files(beside)
         except OSError as error:
             raise self.storage_error(error) from error
         self.__class__ = Log  # type: ignore[assignment]
@@ -70,6 +57,9 @@ class NascentLog(Log):
         """Make the files, then rename their directory."""
         self.make()
         self.move(path)
+
+    def settle(self, *, closing: bool = False) -> None:
+        """Have nothing to write: a leader's epoch matters once it has written something."""
 
     def delete(self) -> None:
         """Have nothing to remove."""

@@ -36,54 +36,67 @@ _ATTRIBUTES_AT = 21
 _MAX_TIMESTAMP_AT = 35
 
 
-def split(records: Bytes) -> list[Header]:
-    """Return the headers of the batches that fill `records` exactly; raise when they do not."""
+class MalformedBatch(BrokerError):
+    """A refusal before a record was looked at: what came is no batch, not one batch, damaged, or too large."""
+
+
+def split(records: Bytes, *, torn_tail: bool = False) -> list[Header]:
+    """Return the headers of the batches in `records`; raise when they do not fill it, but for a `torn_tail`."""
     headers: list[Header] = []
     at = 0
     while at < len(records):
         left = len(records) - at
         if left < BATCH_HEADER_SIZE:
-            raise _cut(left, headers)
+            if torn_tail and headers:
+                break
+            raise _cut(left)
         header: Header = BATCH_HEADER.unpack_from(records, at)
         size = header[1] + LOG_OVERHEAD
         if header[1] < _LENGTH_MIN:
-            raise BrokerError(ErrorCode.CORRUPT_MESSAGE, f"batch claims {size} bytes")
+            raise MalformedBatch(ErrorCode.CORRUPT_MESSAGE, f"batch claims {size} bytes")
         if size > left:
-            raise _cut(left, headers)
+            if torn_tail and headers:
+                break
+            raise _cut(left)
         if header[3] != MAGIC:
             if header[3] in (0, 1):
-                raise BrokerError(ErrorCode.INVALID_RECORD, f"record format {header[3]} is no longer taken")
-            raise BrokerError(ErrorCode.CORRUPT_MESSAGE, f"batch has magic {header[3]}")
+                raise MalformedBatch(
+                    ErrorCode.INVALID_RECORD, f"record format {header[3]} is no longer taken"
+                )
+            raise MalformedBatch(ErrorCode.CORRUPT_MESSAGE, f"batch has magic {header[3]}")
         headers.append(header)
         at += size
     return headers
 
 
-def _cut(left: int, headers: list[Header]) -> BrokerError:
+def _cut(left: int) -> MalformedBatch:
     """Say that a batch is not whole. Kafka sees no batch then, and misses the one there has to be."""
-    code = ErrorCode.CORRUPT_MESSAGE if headers else ErrorCode.INVALID_RECORD
-    return BrokerError(code, f"the last {left} bytes are no whole batch")
+    return MalformedBatch(ErrorCode.INVALID_RECORD, f"the last {left} bytes are no whole batch")
 
 
 def check_client_batch(records: Bytes, config: LogConfig, now_ms: int) -> Header:
-    """Return the header of the one batch a client may send, or raise what Kafka would answer."""
-    headers = split(records)
+    """Return the header of the one batch a client may send, or raise what Kafka would answer.
+
+    Bytes behind the batch that are no whole batch are none of our business, as they are none of Kafka's.
+    """
+    headers = split(records, torn_tail=True)
     if len(headers) != 1:
-        raise BrokerError(
+        raise MalformedBatch(
             ErrorCode.INVALID_RECORD, f"a produce request has one batch a partition, not {len(headers)}"
         )
     header = headers[0]
+    records = memoryview(records)[: header[1] + LOG_OVERHEAD]
     if header[0] != 0:
-        raise BrokerError(
+        raise MalformedBatch(
             ErrorCode.INVALID_RECORD, f"the base offset of a produced batch is 0, not {header[0]}"
         )
     if len(records) > config.max_message_bytes:
-        raise BrokerError(
+        raise MalformedBatch(
             ErrorCode.MESSAGE_TOO_LARGE,
             f"batch of {len(records)} bytes, max.message.bytes is {config.max_message_bytes}",
         )
     if not crc_ok(records, 0, len(records)):
-        raise BrokerError(ErrorCode.CORRUPT_MESSAGE, "batch does not match its CRC")
+        raise MalformedBatch(ErrorCode.CORRUPT_MESSAGE, "batch does not match its CRC")
     count, delta, attributes = header[12], header[6], header[5]
     if delta < 0 or count <= 0 or delta + 1 != count:
         raise BrokerError(
@@ -99,23 +112,25 @@ def check_client_batch(records: Bytes, config: LogConfig, now_ms: int) -> Header
         )
     if config.is_compacted:
         _check_keys(records, header)
-    _check_timestamps(header, config, now_ms)
+    _check_timestamps(records, header, config, now_ms)
     return header
 
 
 def _check_keys(records: Bytes, header: Header) -> None:
     try:
         body = record_bytes(records, 0, Batch(*header), DECOMPRESSED_BYTES_MAX)
-        keyless = any(span.key is None for span in walk(body, header[12]))
+        keyless = tuple(at for at, span in enumerate(walk(body, header[12])) if span.key is None)
     except OversizedError as error:
         raise BrokerError(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
     except ProtocolError as error:
         raise BrokerError(ErrorCode.INVALID_RECORD, str(error)) from error
     if keyless:
-        raise BrokerError(ErrorCode.INVALID_RECORD, "a compacted topic takes no record without a key")
+        raise BrokerError(
+            ErrorCode.INVALID_RECORD, "a compacted topic takes no record without a key", keyless
+        )
 
 
-def _check_timestamps(header: Header, config: LogConfig, now_ms: int) -> None:
+def _check_timestamps(records: Bytes, header: Header, config: LogConfig, now_ms: int) -> None:
     base_timestamp, max_timestamp = header[7], header[8]
     if config.uses_append_time or max_timestamp == NO_TIMESTAMP:
         if header[5] & LOG_APPEND_TIME:
@@ -129,7 +144,17 @@ def _check_timestamps(header: Header, config: LogConfig, now_ms: int) -> None:
         raise BrokerError(
             ErrorCode.INVALID_TIMESTAMP,
             f"timestamps from {base_timestamp} to {max_timestamp} are not within [{earliest}, {latest}]",
+            _outside(records, earliest, latest),
         )
+
+
+def _outside(records: Bytes, earliest: int, latest: int) -> tuple[int, ...]:
+    """Return which records of a refused batch have a timestamp out of bounds, as far as they can be read."""
+    try:
+        content = read_records(records, size_bytes_max=DECOMPRESSED_BYTES_MAX)
+    except ProtocolError:
+        return ()
+    return tuple(at for at, record in enumerate(content) if not earliest <= record.timestamp <= latest)
 
 
 def conform(

@@ -1,9 +1,8 @@
 """How this node joins its cluster: as a controller, as a broker, and out of the fence."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ottla.controller.controller import Controller
-from ottla.metadata.error import MetadataError
 from ottla.metadata.feature import SUPPORTED
 from ottla.node.endpoint import Endpoint
 from ottla.quorum.quorum import Quorum
@@ -12,9 +11,11 @@ from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from ottla.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from ottla.wire.messages.controller_registration import ControllerRegistrationRequest
 
+Refused = Callable[[BrokerError], None]
+
 
 def register_controller(
-    quorum: Quorum[Controller], incarnation_id: bytes, endpoints: Sequence[Endpoint]
+    quorum: Quorum[Controller], incarnation_id: bytes, endpoints: Sequence[Endpoint], refused: Refused
 ) -> None:
     """Tell the cluster where this controller listens and what it supports."""
     request = ControllerRegistrationRequest(
@@ -33,7 +34,7 @@ def register_controller(
             for name, (low, high) in SUPPORTED.items()
         ],
     )
-    quorum.submit(lambda controller, now: controller.register_controller(request, now), _expect)
+    quorum.submit(lambda controller, now: controller.register_controller(request, now), _expect(refused))
 
 
 def register_broker(
@@ -44,6 +45,7 @@ def register_broker(
     rack: str | None,
     directory_ids: list[bytes],
     previous_epoch: int,
+    refused: Refused,
 ) -> None:
     """Register, and leave the fence with the first heartbeat: the log has been replayed by then."""
     request = BrokerRegistrationRequest(
@@ -68,18 +70,22 @@ def register_broker(
     )
 
     def registered(outcome: BrokerRegistrationResponse | BrokerError) -> None:
-        _expect(outcome)
-        assert isinstance(outcome, BrokerRegistrationResponse)
+        if isinstance(outcome, BrokerError):
+            refused(outcome)
+            return
         beat = BrokerHeartbeatRequest(
             broker_id=quorum.node_id,
             broker_epoch=outcome.broker_epoch,
             current_metadata_offset=quorum.committed_offset,
         )
-        quorum.submit(lambda controller, now: controller.heartbeat(beat, now), _expect)
+        quorum.submit(lambda controller, now: controller.heartbeat(beat, now), _expect(refused))
 
     quorum.submit(lambda controller, now: controller.register_broker(request, now), registered)
 
 
-def _expect(outcome: object) -> None:
-    if isinstance(outcome, BrokerError):
-        raise MetadataError(f"the node could not join its cluster: {outcome.message or outcome.code.name}")
+def _expect(refused: Refused) -> Callable[[object], None]:
+    def done(outcome: object) -> None:
+        if isinstance(outcome, BrokerError):
+            refused(outcome)
+
+    return done

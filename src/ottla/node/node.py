@@ -31,6 +31,7 @@ from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
 from ottla.metadata.config import ConfigType
 from ottla.metadata.delta import Delta
+from ottla.metadata.error import MetadataError
 from ottla.metadata.fold import Fold
 from ottla.metadata.image import Image
 from ottla.metadata.settings.definition import LONG_MAX, Value
@@ -47,6 +48,7 @@ from ottla.partition.table import PartitionTable
 from ottla.quorum.quorum import Quorum
 from ottla.quorum.surroundings import QuorumSettings, Surroundings
 from ottla.quorum.voters import Address, Voter, Voters
+from ottla.wire.errors import BrokerError
 from ottla.wire.uuid import ZERO_UUID
 from ottla.world.network import host_name
 
@@ -77,7 +79,7 @@ class Node:
         self._incarnation_id = world.entropy.uuid()
         self._ends = contextlib.AsyncExitStack()
         self._started = False
-        self._unfenced = asyncio.Event()
+        self._joined: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.values = settings.broker_values
         self._metadata_path = world.disk.absolute(settings.metadata_log_dir)
 
@@ -109,7 +111,10 @@ class Node:
         )
         self.dispatcher = Dispatcher(APIS, self.broker, self.report)
         self.quorum.listen(self._follow)
-        self.quorum.start(self._lead)
+        try:
+            self.quorum.start(self._lead)
+        except MetadataError as error:
+            raise StartError(str(error)) from None
         self._started = True
         for stray in self.table.put_strays_aside(self.quorum.image):
             self.report(f"{stray} belongs to no topic of this cluster and was put aside")
@@ -127,7 +132,7 @@ class Node:
         self._ends.callback(self.mover.stop)
         chores = Chores(self)
         self._ends.callback(chores.stop)
-        await self._unfenced.wait()
+        await self._joined
         record_misplaced(self.broker, self.table.names())
         for listening in self._listening:
             await listening.serve()
@@ -264,6 +269,7 @@ class Node:
             frame_bytes_max=self.values["socket.request.max.bytes"],
             total_max=self.values["max.connections"],
             per_address_max=self.values["max.connections.per.ip"],
+            call_soon=self.world.timers.call_soon,
         )
 
     async def _listen(self) -> None:
@@ -298,7 +304,8 @@ class Node:
         register_controller(
             self.quorum,
             self._incarnation_id,
-            [_bound(e, ports) for e in self.settings.advertised_controllers],
+            [_bound(endpoint, ports) for endpoint in self.settings.advertised_controllers],
+            self._refused,
         )
         register_broker(
             self.quorum,
@@ -308,7 +315,13 @@ class Node:
             self.settings["broker.rack"],
             [each.identity.directory_id for each in self.table.directories if each.identity],
             max(directory.previous_broker_epoch for directory in self.table.directories),
+            self._refused,
         )
+
+    def _refused(self, error: BrokerError) -> None:
+        if not self._joined.done():
+            reason = error.message or error.code.name
+            self._joined.set_exception(StartError(f"the node could not join its cluster: {reason}"))
 
     # Serve
 
@@ -327,13 +340,13 @@ class Node:
         if own is not None:
             self.broker.epoch = own.epoch
         self.broker.adopt(image)
-        if self._unfenced.is_set():
+        if self._joined.done():
             record_misplaced(
                 self.broker,
                 ((topic.name, index) for topic in delta.topics.values() for index in topic.partitions),
             )
         elif own is not None and own.incarnation_id == self._incarnation_id and not own.fenced:
-            self._unfenced.set()
+            self._joined.set_result(None)
 
     def _sync_failed(self, partition: Partition, error: OSError) -> None:
         for directory in self.directories:

@@ -1,6 +1,7 @@
 """Run a node until it is told to stop."""
 
 import asyncio
+import contextlib
 import gc
 import signal
 from collections.abc import Callable
@@ -37,13 +38,20 @@ async def serve(settings: Settings, ready: Callable[[Node], None] | None = None)
         loop.add_signal_handler(number, stop, None)
     node = Node(settings, world, stop)
     try:
-        await node.start()
-        # What is alive now lives for good: the collector need not look at it again.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*_GARBAGE_THRESHOLDS)
-        if ready is not None:
-            ready(node)
+        start = asyncio.ensure_future(node.start())
+        await asyncio.wait({start, end}, return_when=asyncio.FIRST_COMPLETED)
+        if not end.done():
+            await start
+            # What is alive now lives for good: the collector need not look at it again.
+            gc.collect()
+            gc.freeze()
+            gc.set_threshold(*_GARBAGE_THRESHOLDS)
+            if ready is not None:
+                ready(node)
+        else:
+            start.cancel()
+            with contextlib.suppress(asyncio.CancelledError, StartError):
+                await start
         reason = await end
     finally:
         await node.stop()

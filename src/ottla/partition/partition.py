@@ -73,7 +73,7 @@ class Partition:
         self.topic = log.topic
         self.topic_id = topic_id
         self.index = log.partition
-        self.leader_epoch = leader_epoch
+        self.lead(leader_epoch)
         self.high_watermark = log.end_offset
         self.error: BrokerError | None = None
         self.readers: set[Reader] = set()
@@ -86,6 +86,11 @@ class Partition:
         self.fetch_failures = 0
         self._waiters: deque[tuple[int, Continuation]] = deque()
         self._flusher = flusher
+
+    def lead(self, leader_epoch: int) -> None:
+        """Begin an epoch: whatever is appended from now on is of it."""
+        self.leader_epoch = leader_epoch
+        self.log.begin_epoch(leader_epoch)
 
     # Writing
 

@@ -22,8 +22,8 @@ from ottla.partition.partition import Flusher, Partition
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.uuid import ZERO_UUID
 
-_UNKNOWN = BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-_UNKNOWN_ID = BrokerError(ErrorCode.UNKNOWN_TOPIC_ID)
+_UNKNOWN = BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "this broker has no such partition")
+_UNKNOWN_ID = BrokerError(ErrorCode.UNKNOWN_TOPIC_ID, "this broker has no topic of this id")
 _OFFLINE = BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of this partition is offline")
 
 Name = tuple[str, int]
@@ -204,7 +204,7 @@ class PartitionTable:
         name = (topic.name, index)
         known = self.partitions.get(name)
         if known is not None and known.topic_id == topic.id:
-            known.leader_epoch = state.leader_epoch
+            known.lead(state.leader_epoch)
             return
         sleeper = self.asleep.get(name)
         if sleeper is not None and sleeper.topic_id == topic.id:

@@ -196,12 +196,16 @@ class ProtocolError(Exception):
 
 
 class BrokerError(Exception):
-    """A refusal to be sent as an error code, with a sentence for those answers that have room for one."""
+    """A refusal to be sent as an error code, with a sentence for those answers that have room for one.
 
-    def __init__(self, code: ErrorCode, message: str | None = None) -> None:
+    `records` names the records of a batch that it was refused for, by their place in it.
+    """
+
+    def __init__(self, code: ErrorCode, message: str | None = None, records: tuple[int, ...] = ()) -> None:
         super().__init__(code, message)
         self.code = code
         self.message = message
+        self.records = records
 
     def __str__(self) -> str:
         return self.code.name if self.message is None else f"{self.code.name}: {self.message}"

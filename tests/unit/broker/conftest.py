@@ -126,7 +126,9 @@ class Station:
             lambda overrides: effective_topic(self.values, overrides),
             self.entropy.uuid,
         )
-        self.connections = Connections(frame_bytes_max=1 << 20, total_max=100, per_address_max=100)
+        self.connections = Connections(
+            frame_bytes_max=1 << 20, total_max=100, per_address_max=100, call_soon=self.timers.call_soon
+        )
         self.broker = Broker(
             NODE_ID,
             CLUSTER_ID,
@@ -183,9 +185,11 @@ class Station:
 
     def _join(self):
         endpoint = Endpoint(LISTENER, SecurityProtocol.PLAINTEXT, "localhost", 9092)
-        register_controller(self.quorum, bytes(16), [])
+        register_controller(self.quorum, bytes(16), [], pytest.fail)
         ids = [directory.identity.directory_id for directory in self.directories]
-        register_broker(self.quorum, CLUSTER_ID, self.entropy.uuid(), [endpoint], "rack-a", ids, -1)
+        register_broker(
+            self.quorum, CLUSTER_ID, self.entropy.uuid(), [endpoint], "rack-a", ids, -1, pytest.fail
+        )
         self.settle()
 
     # What tests do

@@ -8,6 +8,14 @@ from hypothesis import strategies as st
 
 from ottla.channel.connection import Connection, Connections
 
+TURNS = []  # what is to be called in the loop's next turn
+
+
+def next_turn():
+    turns, TURNS[:] = list(TURNS), []
+    for turn in turns:
+        turn()
+
 
 class Transport:
     """A transport that remembers what was written to it."""
@@ -65,7 +73,10 @@ class Later:
 
 def connect(serve, *, frame_bytes_max=1 << 20, total_max=10, per_address_max=10, connections=None):
     connections = connections or Connections(
-        frame_bytes_max=frame_bytes_max, total_max=total_max, per_address_max=per_address_max
+        frame_bytes_max=frame_bytes_max,
+        total_max=total_max,
+        per_address_max=per_address_max,
+        call_soon=TURNS.append,
     )
     connection = Connection(connections, "PLAINTEXT", serve)
     transport = Transport()
@@ -183,6 +194,19 @@ def test_what_was_answered_before_a_close_is_still_sent():
     assert transport.closed
 
 
+def test_a_greedy_peer_gets_a_share_of_each_turn():
+    seen = []
+    connection, transport = connect(lambda c, buf, a, b: seen.append(bytes(buf[a:b])))
+    payloads = [b"%04d" % n for n in range(600)]
+    feed(connection, b"".join(map(frame, payloads)))
+    assert len(seen) == 256
+    assert not transport.reading
+    while TURNS:
+        next_turn()
+    assert seen == payloads
+    assert transport.reading
+
+
 def test_hanging_up_sends_what_is_owed_first_and_reads_the_rest_away():
     connection, transport = connect(echo)
     feed(connection, frame(b"a"))
@@ -239,7 +263,7 @@ def test_a_peer_that_does_not_read_is_not_read_from():
 
 
 def test_limits_on_connections():
-    connections = Connections(frame_bytes_max=100, total_max=3, per_address_max=2)
+    connections = Connections(frame_bytes_max=100, total_max=3, per_address_max=2, call_soon=TURNS.append)
     first, _ = connect(echo, connections=connections)
     connect(echo, connections=connections)
     refused, transport = connect(echo, connections=connections)
@@ -251,7 +275,7 @@ def test_limits_on_connections():
 
 
 def test_idle_connections_are_closed_but_not_those_that_wait_for_an_answer():
-    connections = Connections(frame_bytes_max=100, total_max=10, per_address_max=10)
+    connections = Connections(frame_bytes_max=100, total_max=10, per_address_max=10, call_soon=TURNS.append)
     _, idle = connect(echo, connections=connections)
     waiting, busy = connect(echo, connections=connections)
     waiting.owe(Later())

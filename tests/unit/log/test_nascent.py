@@ -24,14 +24,16 @@ def test_a_new_log_takes_no_room_until_it_is_written_to(tmp_path):
     assert log.delete_old_segments(NOW, 0) == 0
     assert log.unsynced() == []
     assert not log.truncate_to(0)
+    log.begin_epoch(3)
     log.settle()
     log.sync()
     directory.checkpoint()
     directory.rest_idle()
     assert log.is_nascent
     assert not (tmp_path / "t-0").exists()
-    assert put(log, 1).base_offset == 0
+    assert put(log, 1, epoch=3).base_offset == 0
     assert not log.is_nascent
+    assert log.end_offset_for_epoch(3) == (3, 1)
     assert sorted(os.listdir(tmp_path / "t-0"))[-1] == "partition.metadata"
     assert read_all(log) == [(0, b"1")]
     directory.close()

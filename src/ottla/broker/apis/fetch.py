@@ -192,7 +192,7 @@ class _Fetch:
             part.error_code = error.code if isinstance(error, BrokerError) else ErrorCode.KAFKA_STORAGE_ERROR
             part.records = b""
             part.high_watermark = part.last_stable_offset = part.log_start_offset = -1
-            part.aborted_transactions = None
+            part.aborted_transactions = [] if partition is None else None  # as Kafka has it
         return part, partition
 
     @staticmethod

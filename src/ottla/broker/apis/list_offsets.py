@@ -43,7 +43,7 @@ def handle(
     for topic in request.topics:
         asks = Counter(asked.partition_index for asked in topic.partitions)
         parts = []
-        for asked in topic.partitions:
+        for asked in {asked.partition_index: asked for asked in topic.partitions}.values():
             part = Part(partition_index=asked.partition_index)
             parts.append(part)
             try:

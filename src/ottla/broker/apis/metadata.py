@@ -92,7 +92,7 @@ def answer(
     if everything:
         described = [_describe(topic, image, broker) for topic in image.topics.by_name.values()]
     else:
-        for asked in request.topics or ():
+        for asked in {(asked.name, asked.topic_id): asked for asked in request.topics or ()}.values():
             by_id = asked.name is None
             found = (
                 image.topics.by_id.get(asked.topic_id)

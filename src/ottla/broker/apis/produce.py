@@ -7,15 +7,21 @@ durable in the sense of `ottla.flush`. v10 may carry a leader hint; v13 names to
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.channel.connection import Connection
+from ottla.log.validation import MalformedBatch
 from ottla.partition.partition import Partition
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.produce import ProduceRequest, ProduceResponse
 
-_TRANSACTIONAL_BYTE = 22  # the low byte of a batch's attributes
-_TRANSACTIONAL_BIT = 0x10
+_ATTRIBUTES_AT = 22  # the low byte of a batch's attributes
+_TRANSACTIONAL = 0x10
+_CODEC_MASK = 0x07
+_ZSTD = 4
+_ZSTD_SINCE = 7
+_REASONS_SINCE = 8
 
 Topic = ProduceResponse.TopicProduceResponse
 Part = Topic.PartitionProduceResponse
+Reason = Part.BatchIndexAndErrorMessage
 
 
 def handle(
@@ -34,6 +40,7 @@ def handle(
             part = Part(index=wanted.index)
             parts.append(part)
             partition = None
+            tried = False
             try:
                 if version >= 13:
                     partition = table.by_id(topic.topic_id, wanted.index)
@@ -47,8 +54,13 @@ def handle(
                     raise BrokerError(
                         ErrorCode.INVALID_RECORD, "the request carries no records for this partition"
                     )
-                if len(records) > _TRANSACTIONAL_BYTE and records[_TRANSACTIONAL_BYTE] & _TRANSACTIONAL_BIT:
-                    _refuse_transactional(request)
+                if len(records) > _ATTRIBUTES_AT:
+                    attributes = records[_ATTRIBUTES_AT]
+                    if attributes & _TRANSACTIONAL:
+                        _refuse_transactional(request)
+                    if version < _ZSTD_SINCE and attributes & _CODEC_MASK == _ZSTD:
+                        raise BrokerError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+                tried = True
                 appended = partition.append(records, now_ms)
                 part.base_offset = appended.base_offset
                 part.log_append_time_ms = appended.log_append_time_ms
@@ -62,6 +74,13 @@ def handle(
                 part.base_offset = -1
                 part.error_code = error.code
                 part.error_message = error.message
+                if tried and partition is not None and not isinstance(error, MalformedBatch):
+                    part.log_start_offset = partition.log.start_offset
+                    if error.records and version >= _REASONS_SINCE:
+                        part.record_errors = [
+                            Reason(batch_index=index, batch_index_error_message=error.message)
+                            for index in error.records
+                        ]
         topics.append(Topic(name=topic.name, topic_id=topic.topic_id, partition_responses=parts))
     if acks == 0:
         if refused:
