@@ -5,6 +5,7 @@ import contextlib
 import gc
 import signal
 from collections.abc import Callable
+from typing import Any
 
 import uvloop
 
@@ -39,7 +40,8 @@ async def serve(settings: Settings, ready: Callable[[Node], None] | None = None)
     node = Node(settings, world, stop)
     try:
         start = asyncio.ensure_future(node.start())
-        await asyncio.wait({start, end}, return_when=asyncio.FIRST_COMPLETED)
+        first: set[asyncio.Future[Any]] = {start, end}
+        await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
         if not end.done():
             await start
             # What is alive now lives for good: the collector need not look at it again.
