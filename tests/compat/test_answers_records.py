@@ -220,6 +220,9 @@ def test_idempotence(pair: Pair) -> None:
 def no_times(answer: Any) -> Any:
     for topic in answer["topics"]:
         for partition in topic["partitions"]:
+            del partition[
+                "error_message"
+            ]  # Kafka has words for an unknown topic and none for an unknown partition
             partition["active_producers"].sort(key=lambda each: int(each["producer_id"]))
             for producer in partition["active_producers"]:
                 producer["last_timestamp"] = producer["last_timestamp"] > 0

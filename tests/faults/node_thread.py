@@ -103,11 +103,11 @@ class NodeThread:
             self._node = Node(self.settings, world, self.gave_up.append)
             await self._node.start()
 
-        async def begin() -> None:
-            await node.start()
-
         try:
-            self._wait(begin())
+            try:
+                self._wait(begin())
+            except TimeoutError:
+                raise Hung(f"the node neither starts nor fails; it gave up: {self.gave_up}") from None
         except BaseException:
             with contextlib.suppress(Exception):
                 self._wait(self.node.stop())

@@ -42,6 +42,8 @@ def test_a_new_topic_is_in_the_log_in_the_metadata_and_on_disk(traveller: Travel
     topics = [value for value in metadata_records(traveller.server) if value[1] == TOPIC_RECORD]
     assert sum(topic.encode() in value and told.topic_id in value for value in topics) == 1
     for partition in range(3):
+        # The files of a partition may be made a moment after the topic, or with the first record.
+        traveller.produce(topic, batch(b"first"), partition=partition)
         directory = traveller.server.log_dir / f"{topic}-{partition}"
         assert f"topic_id: {uuid_text(told.topic_id)}" in (directory / "partition.metadata").read_text()
 

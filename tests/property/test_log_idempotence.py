@@ -17,6 +17,7 @@ class Rules:
     def __init__(self):
         self.end_offset = 0
         self.producers = {}
+        self.stored = {}
 
     def produce(self, producer_id, epoch, sequence, count):
         known_epoch, batches = self.producers.get(producer_id, (None, []))
@@ -36,11 +37,18 @@ class Rules:
         offset = self.end_offset
         self.end_offset += count
         self.producers[producer_id] = (epoch, [*batches, (sequence, count, offset)][-5:])
+        stored_epoch, stored = self.stored.get(producer_id, (None, []))
+        stored = stored if epoch == stored_epoch else []
+        self.stored[producer_id] = (epoch, [*stored, (sequence, count, offset)][-5:])
         return offset, offset + count, False
 
     def restart(self):
-        """Only the last batch of each producer is in the snapshot."""
+        """After a clean stop the last batch of each producer is known, which is what Kafka keeps in a snapshot."""
         self.producers = {key: (epoch, batches[-1:]) for key, (epoch, batches) in self.producers.items()}
+
+    def crash(self):
+        """After a crash a short log is read from its beginning, and what it holds is known again."""
+        self.producers = dict(self.stored)
 
 
 step = st.one_of(
@@ -68,8 +76,7 @@ def test_a_log_answers_as_the_rules_say(steps):
         for kind, *arguments in steps:
             if kind in ("restart", "crash"):
                 bench.restart(clean=kind == "restart")
-                if kind == "restart":
-                    rules.restart()
+                rules.restart() if kind == "restart" else rules.crash()
                 continue
             producer_id = arguments[0]
             if kind == "produce":

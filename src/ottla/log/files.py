@@ -366,8 +366,8 @@ class LogFiles:
     def settle(self, *, closing: bool = False) -> None:
         """Write the files beside the batches up to the end of the log, so that recovery can resume here.
 
-        They are synced with the next `unsynced`. At a clean stop a short log gets no snapshot, since reading the log
-        itself is as quick.
+        They are synced with the next `unsynced`. At a clean stop a short log without producers gets no snapshot, since
+        reading the log itself is as quick.
         """
         if self._sync.settled_offset != self.end_offset:
             active = self._active
@@ -376,6 +376,7 @@ class LogFiles:
             if (
                 not closing
                 or self._snapshots.offsets
+                or self._producers.entries  # Apache Kafka would not look for them in the log
                 or self.start_offset > self._bases[0]
                 or not is_short(self._segments)
             ):

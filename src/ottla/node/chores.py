@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 _WAKE_EVERY_MS = 20
 _WAKE_AT_ONCE = 25
+_MAKE_AT_ONCE = 2
+_LOOK_EVERY_MS = 500
 _TICK_MS = 1000
 _DOOMED_EVERY_MS = 5000
 _REST_EVERY_MS = 60_000
@@ -65,9 +67,15 @@ class Chores:
             chore.stop()
 
     def _wake(self) -> None:
-        """Open sleeping partitions a few at a time, once the start is over, so that first requests find them open."""
-        if self._node.table.wake_some(_WAKE_AT_ONCE):
-            self._waking = self._node.world.timers.call_later(_WAKE_EVERY_MS / 1000, self._wake)
+        """Open sleeping partitions a few at a time, and make the files of new ones, so that first requests need not."""
+        busy = self._node.table.wake_some(_WAKE_AT_ONCE)
+        try:
+            for directory in self._node.table.directories:
+                busy = (directory.offline is None and directory.make_some(_MAKE_AT_ONCE)) or busy
+        except OSError as error:
+            self._node.report(f"the files of a new partition could not be made yet: {error}")
+        delay_ms = _WAKE_EVERY_MS if busy else _LOOK_EVERY_MS
+        self._waking = self._node.world.timers.call_later(delay_ms / 1000, self._wake)
 
     def _retention(self) -> None:
         now_ms = self._node.world.clock.now_ms()

@@ -109,8 +109,8 @@ class OsFlusher:
         """Raise the high watermark at once."""
         log = partition.log
         partition.advance(log.end_offset)
-        if log.end_offset - log.recovery_point >= log.config.flush_messages:
-            self._behind.appended(partition)
+        if log.has_unsynced_segments or log.end_offset - log.recovery_point >= log.config.flush_messages:
+            self._behind.appended(partition)  # a segment that was rolled is synced, as Kafka does
 
     def flush(self, partition: Partition) -> None:
         """Sync a partition without anybody waiting for it."""

@@ -310,11 +310,19 @@ def test_epochs_that_a_crash_has_emptied_are_told_from_the_batches(bench):
 
 def test_a_short_log_is_stopped_without_a_snapshot(tmp_path):
     bench = Workbench(tmp_path)
+    put(bench.log, 1)
+    log = bench.restart()
+    assert not [name for name in os.listdir(bench.log_path) if name.endswith(".snapshot")]
+    bench.stop()
+    # With producers it has one: Apache Kafka looks for them there alone.
+    bench = Workbench(tmp_path / "producers")
     put_from(bench.log, 8, 0, 0)
     for n in range(2):
         put_from(bench.log, 7, n, n)
     log = bench.restart()
-    assert not [name for name in os.listdir(bench.log_path) if name.endswith(".snapshot")]
+    assert [name for name in os.listdir(bench.log_path) if name.endswith(".snapshot")] == [
+        f"{3:020d}.snapshot"
+    ]
     assert put_from(log, 7, 1, 1).duplicate
     assert put_from(log, 7, 2, 2).base_offset == 3
     # What its records no longer tell is kept in a snapshot.
