@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from ottla.node.node import Node
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
@@ -148,26 +147,24 @@ def test_a_failed_fsync_is_never_tried_again(runner: NodeThread) -> None:
     assert len(breakage.met) == 1, breakage.met
 
 
-@pytest.mark.parametrize("what", ["checkpoint", "write_high_watermarks"])
-def test_a_failed_fsync_of_a_checkpoint_counts_as_well(runner: NodeThread, what: str) -> None:
-    with hand(runner.port) as client:
-        good, bad = spread(runner, client)
-        breakage = break_down(runner, BAD, "sync")
-        breakage.broken = True
-        try:
-            runner.call(lambda node: write_checkpoint(node, what))
-        except OSError as error:
-            raise AssertionError(f"the directory stays in service after {error!r}") from error
-        check_the_rest(runner, client, good, bad)
-    check_restart(runner, good, bad)
-
-
-def write_checkpoint(node: Node, what: str) -> None:
-    for directory in node.directories:
-        if what == "checkpoint":
-            directory.checkpoint()
-        else:
-            directory.write_high_watermarks(dict.fromkeys(directory.logs, 1))
+@pytest.mark.parametrize("name", ["recovery-point-offset-checkpoint", "replication-offset-checkpoint"])
+def test_a_failed_fsync_of_a_checkpoint_counts_as_well(name: str) -> None:
+    often = {
+        "log.flush.offset.checkpoint.interval.ms": "20",
+        "replica.high.watermark.checkpoint.interval.ms": "20",
+    }
+    runner = NodeThread(ForgetfulDisk(), SETTINGS | often).format().start()
+    try:
+        with hand(runner.port) as client:
+            good, bad = spread(runner, client)
+            break_down(runner, f"{BAD}/{name}", "sync").broken = True
+            client.send_produce("t", batch(b"meanwhile"), partition=bad[0])
+            client.receive_produce()
+            eventually(lambda: offline(runner) == [BAD])
+            check_the_rest(runner, client, good, bad)
+        check_restart(runner, good, bad)
+    finally:
+        runner.abandon()
 
 
 @pytest.mark.parametrize("kinds", [("append",), ("append", "truncate")], ids=["", "and cannot be cut back"])

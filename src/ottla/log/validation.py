@@ -5,6 +5,8 @@ here, to be refused with the right code, or to be rewritten: the broker's time, 
 looked at for two reasons only: keys in a compacted topic, and recompression.
 """
 
+import struct
+
 from ottla.log.config import LogConfig
 from ottla.log.segment import Header
 from ottla.wire.batch import (
@@ -31,7 +33,9 @@ from ottla.world.disk import Bytes
 
 DECOMPRESSED_BYTES_MAX = 128 << 20
 
-_LENGTH_MIN = BATCH_HEADER_SIZE - LOG_OVERHEAD
+_LENGTH = struct.Struct(">i")
+_MAGIC_AT = 16
+_SIZE_MIN = LOG_OVERHEAD + 14  # of the smallest record of the oldest format
 _ATTRIBUTES_AT = 21
 _MAX_TIMESTAMP_AT = 35
 
@@ -46,25 +50,19 @@ def split(records: Bytes, *, torn_tail: bool = False) -> list[Header]:
     at = 0
     while at < len(records):
         left = len(records) - at
-        if left < BATCH_HEADER_SIZE:
-            if torn_tail and headers:
-                break
-            raise _cut(left)
-        header: Header = BATCH_HEADER.unpack_from(records, at)
-        size = header[1] + LOG_OVERHEAD
-        if header[1] < _LENGTH_MIN:
+        size = LOG_OVERHEAD if left < LOG_OVERHEAD else _LENGTH.unpack_from(records, at + 8)[0] + LOG_OVERHEAD
+        if left >= LOG_OVERHEAD and size < _SIZE_MIN:
             raise MalformedBatch(ErrorCode.CORRUPT_MESSAGE, f"batch claims {size} bytes")
         if size > left:
             if torn_tail and headers:
                 break
             raise _cut(left)
-        if header[3] != MAGIC:
-            if header[3] in (0, 1):
-                raise MalformedBatch(
-                    ErrorCode.INVALID_RECORD, f"record format {header[3]} is no longer taken"
-                )
-            raise MalformedBatch(ErrorCode.CORRUPT_MESSAGE, f"batch has magic {header[3]}")
-        headers.append(header)
+        magic = records[at + _MAGIC_AT]
+        if magic in (0, 1):
+            raise MalformedBatch(ErrorCode.INVALID_RECORD, f"record format {magic} is no longer taken")
+        if magic != MAGIC or size < BATCH_HEADER_SIZE:
+            raise MalformedBatch(ErrorCode.CORRUPT_MESSAGE, f"batch of {size} bytes has magic {magic}")
+        headers.append(BATCH_HEADER.unpack_from(records, at))
         at += size
     return headers
 
