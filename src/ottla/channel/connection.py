@@ -27,6 +27,7 @@ _JOINED_BYTES_MAX = 64 << 10
 _FIRST_BYTES = 16 << 10
 _SPARE_BYTES_MIN = 64 << 10
 _SPARE_BYTES_MAX = 2 << 20
+_SPARE_STEP_BYTES = 256 << 10
 _SPARES_MAX = 8
 
 Buffer = bytearray | bytes | memoryview
@@ -61,6 +62,9 @@ class ReceiveBuffer:
             for at in range(len(spares)):
                 if len(spares[at]) >= need_bytes:
                     return spares.pop(at)
+            if 4 * have_bytes >= need_bytes:
+                # The rest is on its way; a round size fits the next frame as well.
+                return bytearray(-(-need_bytes // _SPARE_STEP_BYTES) * _SPARE_STEP_BYTES)
         return bytearray(min(need_bytes, max(_FIRST_BYTES, 2 * have_bytes)))
 
     def give_back(self, frame: bytearray) -> None:
