@@ -17,11 +17,6 @@ from tests.peers.server import Server
 _serial = itertools.count(1)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    # kafka-python 3.0 reads its schemas by a function that Python has deprecated.
-    config.addinivalue_line("filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning")
-
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for reason in sorted(REASONS):
         terminalreporter.write_line(f"compatibility tests skipped: {reason}")
