@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 _SIZE = struct.Struct(">i")
 _OPEN_REQUESTS_MAX = 256
-_FRAMES_A_TURN = 256
+_FRAMES_A_TURN = 64
 _WRITE_BUFFER_HIGH_BYTES = 4 << 20
 _JOINED_BYTES_MAX = 64 << 10
 _FIRST_BYTES = 16 << 10

@@ -12,7 +12,7 @@ V1  Until the swap the log is untouched and goes on serving; a crash leaves it a
     from where it was after the next start.
 V2  At the swap the future log holds the same batches up to the same end, and all of it is on the device.
 V3  For an instant both directories hold a log of the partition's name, both complete. Whoever starts after a crash in
-    that instant may take either, and removes the other.
+    that instant may take either, and removes the other. The instant ends before the loop goes on.
 """
 
 from collections.abc import Callable
@@ -239,6 +239,8 @@ class Mover:
         partition.log = future
         del self.moves[_key(move)]
         move.source.delete_log(old)
+        # Before anything more is acknowledged: the old name must not come back with the old log after a power loss.
+        move.source.disk.sync_dir(move.source.path)
         self._moved(partition, target)
 
     def _fail(self, move: Move, error: Exception) -> None:

@@ -177,9 +177,9 @@ def test_replies_leave_in_the_order_of_their_requests():
 
 def test_answers_to_one_read_leave_in_one_write():
     connection, transport = connect(echo)
-    feed(connection, b"".join(frame(b"%03d" % n) for n in range(100)))
+    feed(connection, b"".join(frame(b"%03d" % n) for n in range(60)))
     assert transport.writes == 1
-    assert bytes(transport.written) == b"".join(b"%03d" % n for n in range(100))
+    assert bytes(transport.written) == b"".join(b"%03d" % n for n in range(60))
 
 
 def test_what_was_answered_before_a_close_is_still_sent():
@@ -199,7 +199,7 @@ def test_a_greedy_peer_gets_a_share_of_each_turn():
     connection, transport = connect(lambda c, buf, a, b: seen.append(bytes(buf[a:b])))
     payloads = [b"%04d" % n for n in range(600)]
     feed(connection, b"".join(map(frame, payloads)))
-    assert len(seen) == 256
+    assert len(seen) == 64
     assert not transport.reading
     while TURNS:
         next_turn()
@@ -234,12 +234,16 @@ def test_a_peer_with_too_many_open_requests_waits_and_loses_nothing():
     connection, transport = connect(serve)
     payloads = [b"%04d" % n for n in range(1000)]
     feed(connection, b"".join(map(frame, payloads)))
+    while TURNS:
+        next_turn()
     assert not transport.reading
     assert len(waiting) == 256
     while any(later.parts is None for later in waiting):
         for later in waiting:
             later.parts = [later.answer]
         connection.settle()
+        while TURNS:
+            next_turn()
     assert bytes(transport.written) == b"".join(payloads)
     assert transport.reading
 
