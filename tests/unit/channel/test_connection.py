@@ -237,7 +237,7 @@ def test_a_peer_with_too_many_open_requests_waits_and_loses_nothing():
     while TURNS:
         next_turn()
     assert not transport.reading
-    assert len(waiting) == 256
+    assert len(waiting) == 128
     while any(later.parts is None for later in waiting):
         for later in waiting:
             later.parts = [later.answer]
