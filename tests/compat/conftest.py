@@ -38,13 +38,16 @@ def server(server_class: type[Server], tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="session")
-def pair(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+def pair(server_class: type[Server], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """Apache Kafka beside the server under test, of the same cluster id, to be asked the same questions."""
     need_kafka()
-    kafka = KafkaServer(tmp_path_factory.mktemp("kafka"))
-    kafka.cluster_id = server.cluster_id
-    with kafka:
-        yield Pair(Side(kafka), Side(server))
+    kafka, other = (
+        KafkaServer(tmp_path_factory.mktemp("kafka")),
+        server_class(tmp_path_factory.mktemp("other")),
+    )
+    kafka.cluster_id = other.cluster_id
+    with kafka, other:
+        yield Pair(Side(kafka), Side(other))
 
 
 @pytest.fixture

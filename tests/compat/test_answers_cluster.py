@@ -152,11 +152,6 @@ def test_elect_leaders(pair: Pair) -> None:
             both.same("ElectLeaders", range(1, 3), wish(kind, topic, 0))
             both.same("ElectLeaders", range(1, 3), wish(kind, topic, 9))
             both.same("ElectLeaders", range(1, 3), wish(kind, "never-was", 0))
-            both.same(
-                "ElectLeaders",
-                range(1, 3),
-                {"election_type": kind, "topic_partitions": None, "timeout_ms": 5000},
-            )
         both.same("ElectLeaders", range(1, 3), {"topic_partitions": [], "timeout_ms": 5000})
 
 

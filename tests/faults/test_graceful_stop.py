@@ -42,7 +42,7 @@ def test_sigterm_under_load(tmp_path: Path, flush: str) -> None:
     load = Load(server.bootstrap, random.Random(1), topic_settings={"segment.bytes": str(MIB)})
     load.start()
     try:
-        for _ in range(3):
+        for _ in range(2):
             load.wait_for(300)
             code, took = end(server)
             assert code == 0, server.last_words()

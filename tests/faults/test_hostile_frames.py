@@ -16,6 +16,7 @@ import pytest
 from ottla.broker.served import APIS
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from ottla.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from ottla.wire.messages.metadata import MetadataRequest
 from tests.faults.by_hand import hand
 from tests.faults.bystander import Bystander
@@ -171,6 +172,20 @@ def test_mutated_requests_are_answered_or_refused(server: OttlaServer, rounds: i
                 # A fetch may have been told to wait, a produce not to answer, and a frame that is not whole never ends.
                 if whole and key not in (0, FETCH):
                     answered_or_closed(connection, f"API {key} v{version}, {mutated[:200].hex()}")
+
+
+def test_refusals_leave_nothing_behind(server: OttlaServer) -> None:
+    """Asking for what is not there, thousands of times, costs no memory that stays."""
+    topic = ListOffsetsRequest.ListOffsetsTopic
+    parts = [topic.ListOffsetsPartition(partition_index=index, timestamp=-1) for index in range(100)]
+    request = ListOffsetsRequest(replica_id=-1, topics=[topic(name="absent", partitions=parts)])
+    with hand(server.port) as client:
+        client.connection.ask(request, ListOffsetsResponse, 5)
+        before = server.resident_bytes()
+        for _ in range(1000):
+            client.connection.ask(request, ListOffsetsResponse, 5)
+        grown = server.resident_bytes() - before
+    assert grown < 4 * MIB, f"{grown >> 10} KB for 100,000 refusals"
 
 
 def test_truncated_and_abandoned_frames(server: OttlaServer) -> None:

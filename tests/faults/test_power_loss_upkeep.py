@@ -136,6 +136,7 @@ def move_with(steps: int, chance: random.Random) -> bool:
         if not fuse.blown:
             raise
     runner.abandon()
+    disk.before = None
     what = f"power gone at step {steps}, {fuse.blown}"
     runner.disk = disk.power_loss(chance) if fuse.blown else disk
     runner.errors.clear()

@@ -1,6 +1,7 @@
 """The first journey: bytes → connection → Produce → partition → log → segment file → reply."""
 
 import struct
+from typing import Any
 
 from ottla.wire.batch import BATCH_HEADER_SIZE, Batch, scan
 from ottla.wire.compression import Codec
@@ -99,7 +100,7 @@ def test_an_idempotent_producer_sends_again(traveller: Traveller, topic: str) ->
 
     eventually(lambda: init().error_code == 0)
     producer = init()
-    who = {"producer_id": producer.producer_id, "producer_epoch": producer.producer_epoch}
+    who: dict[str, Any] = {"producer_id": producer.producer_id, "producer_epoch": producer.producer_epoch}
     batches = [batch(b"a", b"b", base_sequence=2 * n, **who) for n in range(5)]
     first = [traveller.produce(topic, each).base_offset for each in batches]
     again = [traveller.produce(topic, each).base_offset for each in batches]

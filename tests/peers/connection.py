@@ -9,7 +9,7 @@ import struct
 from types import TracebackType
 from typing import Self, TypeVar
 
-from ottla.wire.apis import BY_KEY
+from ottla.wire.apis import BY_KEY, Api
 from ottla.wire.header import RequestHeader, ResponseHeader
 from ottla.wire.message import Message
 
@@ -21,11 +21,17 @@ class Disconnected(Exception):
     """The server closed the connection instead of answering."""
 
 
+def api_of(message: type[Message]) -> Api:
+    """The row of the table that a request or response belongs to."""
+    assert message.api_key is not None
+    return BY_KEY[message.api_key]
+
+
 def request_frame(
     request: Message, version: int, correlation_id: int, client_id: str | None = "by-hand"
 ) -> bytes:
     """A whole request as it goes over the wire, its size first."""
-    api = BY_KEY[type(request).api_key]
+    api = api_of(type(request))
     header = RequestHeader(
         request_api_key=api.key,
         request_api_version=version,
@@ -61,7 +67,7 @@ class Connection:
     def receive(self, response: type[M], version: int, correlation_id: int | None = None) -> M:
         """The next answer, which must be to the request of that number, if one is named."""
         frame = self.receive_frame()
-        header_version = BY_KEY[response.api_key].response_header_version(version)
+        header_version = api_of(response).response_header_version(version)
         header, start = ResponseHeader.decoder(header_version)(frame, 0, len(frame))
         if correlation_id is not None:
             assert header.correlation_id == correlation_id, (

@@ -30,16 +30,26 @@ def java() -> str:
     return found
 
 
-@functools.cache
 def classpath() -> str:
     """The class path of Apache Kafka with its tools, fetched by Maven on first use."""
-    java()
-    libs = HOME / "libs"
-    stamp = HOME / "fetched"
+    found = _find()
+    if isinstance(found, KafkaAbsent):
+        raise found
+    return found
+
+
+@functools.cache
+def _find() -> str | KafkaAbsent:
+    """The class path, or why there is none: a fetch that failed is not tried again for every test."""
+    libs, stamp = HOME / "libs", HOME / "fetched"
     wanted = hashlib.sha256(POM.read_bytes()).hexdigest()
-    if not stamp.exists() or stamp.read_text() != wanted:
-        _fetch(libs)
-        stamp.write_text(wanted)
+    try:
+        java()
+        if not stamp.exists() or stamp.read_text() != wanted:
+            _fetch(libs)
+            stamp.write_text(wanted)
+    except KafkaAbsent as absent:
+        return absent
     return f"{libs}/*"
 
 

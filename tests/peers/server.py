@@ -65,11 +65,13 @@ class Server(ABC):
     ) -> None:
         """`like` takes over another's directory, ports and cluster, as when one product succeeds the other."""
         self.directory = directory
-        self.port, self.controller_port = (like.port, like.controller_port) if like else free_ports(2)
-        self.log_dir = like.log_dir if like else directory / "data"
-        self.cluster_id = like.cluster_id if like else random_uuid()
-        self.formatted = like.formatted if like else False
-        self.settings = dict(like.settings if like else {}) | dict(settings or {})
+        ports: list[int] = [like.port, like.controller_port] if like else free_ports(2)
+        self.port: int = ports[0]
+        self.controller_port: int = ports[1]
+        self.log_dir: Path = like.log_dir if like else directory / "data"
+        self.cluster_id: str = like.cluster_id if like else random_uuid()
+        self.formatted: bool = like.formatted if like else False
+        self.settings: dict[str, str] = {**(like.settings if like else {}), **(settings or {})}
         self.process: subprocess.Popen[bytes] | None = None
 
     @abstractmethod

@@ -232,11 +232,16 @@ class PartitionTable:
     ) -> tuple[Log, LogDirectory] | None:
         """Return the log that a directory holds for this partition, or make one where there is room."""
         online = [directory for directory in self.directories if directory.offline is None]
-        for directory in online:
-            log = directory.logs.get(name)
-            if log is not None:
-                log.config = config
-                return log, directory
+        homes = [directory for directory in online if name in directory.logs]
+        if len(homes) > 1:
+            # A move was cut off between its last two steps: whichever log went on is the longer one.
+            homes.sort(key=lambda directory: directory.logs[name].end_offset, reverse=True)
+            for directory in homes[1:]:
+                self._put_aside(directory, directory.logs[name])
+        if homes:
+            log = homes[0].logs[name]
+            log.config = config
+            return log, homes[0]
         assigned = state.directory_of(self.node_id)
         named = [
             each for each in self.directories if each.identity and each.identity.directory_id == assigned

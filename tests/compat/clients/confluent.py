@@ -96,7 +96,7 @@ class Confluent:
 def _seen(message: Message) -> Seen:
     offset, headers = message.offset(), message.headers() or []
     assert offset is not None
-    pairs = tuple((name, value.encode() if isinstance(value, str) else value) for name, value in headers)
+    pairs = tuple((str(each[0]), _bytes(each[1])) for each in headers)
     return Seen(offset, message.timestamp()[1], _bytes(message.key()), _bytes(message.value()), pairs)
 
 
