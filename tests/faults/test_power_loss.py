@@ -27,7 +27,7 @@ TOPIC = {"segment.bytes": str(1 << 20), "index.interval.bytes": "1024"}
 @pytest.mark.parametrize(
     "losses",
     [
-        pytest.param(count("OTTLA_KILLS", 15), id="short"),
+        pytest.param(count("OTTLA_KILLS", 10), id="short"),
         pytest.param(count("OTTLA_KILLS", 300), id="soak", marks=pytest.mark.long),
     ],
 )

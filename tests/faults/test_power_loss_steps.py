@@ -173,7 +173,7 @@ def check_again(runner: NodeThread, told: Told, what: str) -> None:
 
 @pytest.mark.parametrize(
     "every",
-    [pytest.param(count("OTTLA_EVERY", 7), id="short"), pytest.param(1, id="soak", marks=pytest.mark.long)],
+    [pytest.param(count("OTTLA_EVERY", 11), id="short"), pytest.param(1, id="soak", marks=pytest.mark.long)],
 )
 def test_power_loss_at_any_step(every: int) -> None:
     chance = seeded(__file__, OTTLA_EVERY=every)

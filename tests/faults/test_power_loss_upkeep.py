@@ -95,7 +95,7 @@ MOVE = {
 
 @pytest.mark.parametrize(
     "every",
-    [pytest.param(count("OTTLA_EVERY", 4), id="short"), pytest.param(1, id="soak", marks=pytest.mark.long)],
+    [pytest.param(count("OTTLA_EVERY", 10), id="short"), pytest.param(1, id="soak", marks=pytest.mark.long)],
 )
 def test_a_move_between_directories_loses_nothing(every: int) -> None:
     """The power goes at the n-th step of a move: all records are there once, in one directory or the other."""

@@ -97,7 +97,7 @@ class Partition:
     def append(self, records: bytes | bytearray | memoryview, now_ms: int) -> Appended:
         """Append one client batch. BrokerError says why not; nothing of it is stored then."""
         if self.error is not None:
-            raise self.error
+            raise BrokerError(self.error.code, self.error.message)  # a new one, or it would keep every frame
         # The buffer is stamped in place, so it is one the peer's bytes were read into: never bytes.
         appended = self.log.append(records, self.leader_epoch, now_ms)  # type: ignore[arg-type]
         if not appended.duplicate:
@@ -141,7 +141,7 @@ class Partition:
     def check_epoch(self, leader_epoch: int) -> None:
         """Refuse a client whose idea of the leader epoch is older or newer than ours (KIP-320); -1 does not care."""
         if self.error is not None:
-            raise self.error
+            raise BrokerError(self.error.code, self.error.message)  # a new one, or it would keep every frame
         if leader_epoch >= 0 and leader_epoch != self.leader_epoch:
             older = leader_epoch < self.leader_epoch
             raise BrokerError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)

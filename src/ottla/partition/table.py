@@ -22,10 +22,6 @@ from ottla.partition.partition import Flusher, Partition
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.uuid import ZERO_UUID
 
-_UNKNOWN = BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "this broker has no such partition")
-_UNKNOWN_ID = BrokerError(ErrorCode.UNKNOWN_TOPIC_ID, "this broker has no topic of this id")
-_OFFLINE = BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of this partition is offline")
-
 Name = tuple[str, int]
 
 
@@ -70,7 +66,7 @@ class PartitionTable:
     def by_name(self, topic: str, index: int) -> Partition:
         """Return a partition by its topic's name, or raise UNKNOWN_TOPIC_OR_PARTITION."""
         partition = self.partitions.get((topic, index))
-        return self._wake_or_refuse((topic, index), _UNKNOWN) if partition is None else partition
+        return self._wake_or_refuse((topic, index), _unknown) if partition is None else partition
 
     def by_id(self, topic_id: bytes, index: int) -> Partition:
         """Return a partition by its topic's id, or raise UNKNOWN_TOPIC_ID."""
@@ -80,8 +76,8 @@ class PartitionTable:
         name = self._ids.get((topic_id, index))
         if name is None:
             # A known topic without that partition is the older error: the id is right, the index is not.
-            raise _UNKNOWN if (topic_id, 0) in self._ids else _UNKNOWN_ID
-        return self._wake_or_refuse(name, _UNKNOWN_ID)
+            raise _unknown() if (topic_id, 0) in self._ids else _unknown_id()
+        return self._wake_or_refuse(name, _unknown_id)
 
     def find(self, key: tuple[str | bytes, int], by_id: bool) -> Partition | None:
         """Return a partition by either key, or None."""
@@ -122,12 +118,12 @@ class PartitionTable:
         """Return the logs of the partitions that are awake; the others have nothing to do."""
         return [partition.log for partition in self.partitions.values()]
 
-    def _wake_or_refuse(self, name: Name, error: BrokerError) -> Partition:
+    def _wake_or_refuse(self, name: Name, unknown: Callable[[], BrokerError]) -> Partition:
         if name in self._unmade:
             self._make(name, *self._unmade[name])
         if name in self.asleep:
             return self._wake(name)
-        raise _OFFLINE if name in self._offline or name in self._unmade else error
+        raise _offline() if name in self._offline or name in self._unmade else unknown()
 
     def _wake(self, name: Name) -> Partition:
         log, directory, topic_id, leader_epoch = self.asleep.pop(name)
@@ -265,7 +261,7 @@ class PartitionTable:
         self._offline.discard(name)
         self._unmade.pop(name, None)
         if partition is not None:
-            partition.fail(_UNKNOWN)
+            partition.fail(_unknown())
         for directory in self.directories:
             log = directory.logs.get(name)
             if log is not None and directory.offline is None:
@@ -283,3 +279,16 @@ class PartitionTable:
         self.partitions.pop(name, None)
         self.asleep.pop(name, None)
         self._by_id.pop((topic_id, name[1]), None)
+
+
+# A new exception each time: one that is raised again and again keeps every frame it has passed through.
+def _unknown() -> BrokerError:
+    return BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "this broker has no such partition")
+
+
+def _unknown_id() -> BrokerError:
+    return BrokerError(ErrorCode.UNKNOWN_TOPIC_ID, "this broker has no topic of this id")
+
+
+def _offline() -> BrokerError:
+    return BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of this partition is offline")
