@@ -151,6 +151,37 @@ def move_with(steps: int, chance: random.Random) -> bool:
     return bool(fuse.blown)
 
 
+def test_a_move_under_load_is_quiet() -> None:
+    """Many moves to and fro while records are written: nobody is refused, nothing goes offline.
+
+    Nearly every record begins a segment, so that the names in the directory are synced again and again.
+    """
+    disk = ForgetfulDisk()
+    runner = NodeThread(disk, MOVE).format().start()
+    told: dict[int, bytes] = {}
+    try:
+        with hand(runner.port) as client, hand(runner.port) as mover:
+            assert client.create_topic("m", segment_ms=1) is ErrorCode.NONE
+            for turn in range(count("OTTLA_TIMES", 60)):
+                home, target = (ONE, OTHER) if disk.is_dir(f"{ONE}/m-0") else (OTHER, ONE)
+                topic = AlterReplicaLogDirsRequest.AlterReplicaLogDir.AlterReplicaLogDirTopic(
+                    name="m", partitions=[0]
+                )
+                place = AlterReplicaLogDirsRequest.AlterReplicaLogDir(path=target, topics=[topic])
+                mover.connection.ask(AlterReplicaLogDirsRequest(dirs=[place]), AlterReplicaLogDirsResponse, 2)
+                while disk.is_dir(f"{home}/m-0"):
+                    value = b"turn %d" % turn
+                    code, offset = client.produce("m", batch(value))
+                    assert code is ErrorCode.NONE, (turn, runner.reports)
+                    told[offset] = value
+            offsets = [record.offset for record in every_record(client.read_all("m"))]
+            assert offsets == list(range(len(told)))
+        assert not runner.reports[1:], runner.reports
+        assert not runner.errors, runner.errors
+    finally:
+        runner.abandon()
+
+
 def write(client: Hand, told: dict[int, bytes], turn: int) -> None:
     value = b"turn %d " % turn + bytes(400_000)
     code, offset = client.produce("m", batch(value))
