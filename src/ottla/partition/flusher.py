@@ -7,6 +7,7 @@ the kernel may have marked the lost pages clean (Rebello et al., ATC 2020).
 
 from collections.abc import Callable
 
+from ottla.log.log import Log
 from ottla.partition.partition import Partition
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.world.disk import File
@@ -52,10 +53,11 @@ class AckFlusher:
         for partition in self._dirty:
             if partition.error is not None:
                 continue  # its directory failed: what is there is not synced again
-            files = partition.log.unsynced()
+            log = partition.log
+            files = log.unsynced()
             for file in files:
                 file.pins += 1
-            jobs.append((partition, partition.log.end_offset, files))
+            jobs.append((partition, log, log.end_offset, files))
         self._dirty = set()
         share = -(-len(jobs) // len(self._workers))
         for number, worker in enumerate(self._workers):
@@ -64,21 +66,22 @@ class AckFlusher:
                 self.syncs += 1
                 self._dispatch(worker, part)
 
-    def _dispatch(self, worker: Worker, jobs: list[tuple[Partition, int, list[File]]]) -> None:
+    def _dispatch(self, worker: Worker, jobs: list[tuple[Partition, Log, int, list[File]]]) -> None:
         def work() -> list[OSError | None]:
-            return [_sync(files) for _, _, files in jobs]
+            return [_sync(files) for _, _, _, files in jobs]
 
         def done(outcome: list[OSError | None], error: BaseException | None) -> None:
             if error is not None:
                 raise error
             self._syncing -= 1
-            for (partition, end_offset, files), failure in zip(jobs, outcome, strict=True):
+            for (partition, log, end_offset, files), failure in zip(jobs, outcome, strict=True):
                 for file in files:
                     file.pins -= 1
                 if partition.error is not None:
                     continue
-                if failure is None:
-                    partition.log.synced(end_offset)
+                if failure is None or partition.log is not log:
+                    # Moved to another directory meanwhile: the swap has synced it there, and here its name is gone.
+                    log.synced(end_offset)
                     partition.advance(end_offset)
                 else:
                     self._on_failure(partition, failure)

@@ -8,8 +8,9 @@ is synced and takes the log's place in one step of the loop, so no reader or wri
                   |  +-- cancel(), failed, partition gone --> dropped      (the future log is removed)
                   +------ grew by more than a little --+
 
-V1  Until the swap the log is untouched and goes on serving; a crash leaves it as it was, and the future log is fed on
-    from where it was after the next start.
+V1  Until the swap the log is untouched and goes on serving; a crash leaves it as it was. After a clean stop the future
+    log is fed on from where it was; after any other it begins anew, for a power loss may have taken bytes from the
+    middle of what was not synced yet, and a gap between segments looks like the work of compaction.
 V2  At the swap the future log holds the same batches up to the same end, and all of it is on the device.
 V3  For an instant both directories hold a log of the partition's name, both complete. Whoever starts after a crash in
     that instant may take either, and removes the other. The instant ends before the loop goes on.
@@ -131,6 +132,8 @@ class Mover:
                 if partition is None or source is None or source is target or (topic, index) in self.moves:
                     target.delete_log(future)
                 else:
+                    if not target.was_clean:
+                        future.truncate_fully_and_start_at(partition.log.start_offset)
                     self._add(Move(partition, source, target, future))
 
     def _remove_twins(self) -> None:
