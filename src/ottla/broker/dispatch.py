@@ -66,20 +66,19 @@ class Route:
     def parts(self, message: Message, correlation_id: int) -> list[Any]:
         """Encode a reply as the buffers to write."""
         head = self._head
-        if self._encode_parts is not None:
-            parts: list[Any] = []
-            self._encode_parts(message, parts)
-            size = sum(map(len, parts)) + head.size - 4
-            values = (size, correlation_id) if head is _REPLY_V0 else (size, correlation_id, 0)
-            parts.insert(0, head.pack(*values))
-            return parts
         out = bytearray(head.size)
-        self._encode(message, out)
-        if head is _REPLY_V0:
-            head.pack_into(out, 0, len(out) - 4, correlation_id)
+        parts: list[Any] = [out]
+        if self._encode_parts is None:
+            self._encode(message, out)
+            size = len(out)
         else:
-            head.pack_into(out, 0, len(out) - 4, correlation_id, 0)
-        return [out]
+            self._encode_parts(message, parts)
+            size = len(out) if len(parts) == 1 else sum(map(len, parts))
+        if head is _REPLY_V0:
+            head.pack_into(out, 0, size - 4, correlation_id)
+        else:
+            head.pack_into(out, 0, size - 4, correlation_id, 0)
+        return parts
 
 
 class Dispatcher:
@@ -89,6 +88,7 @@ class Dispatcher:
         self.apis = {api.key: api for api in apis}
         self.routes: dict[int, Route] = {}
         self._broker = broker
+        self._connections = broker.connections
         self.now = broker.clock.monotonic
         self._report = Complaints(report, self.now)
 
@@ -123,6 +123,9 @@ class Dispatcher:
             return
         try:
             reply = route.handle(request, route.version, connection, self._broker)
+            connections = self._connections
+            if connections.due and connections.at_end:
+                connections.settle_due()
             if type(reply) is Pending:
                 reply.attach(connection, self, route, correlation_id, began)
                 return

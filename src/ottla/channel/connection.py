@@ -7,6 +7,8 @@ C3  An idle connection owns no buffer: all connections of a loop read into one s
 C4  Memory follows bytes that have arrived, not lengths that were claimed.
 C5  A peer that does not read its replies, or has too many requests open, is not read from until it catches up.
 C6  A peer that sends many requests at once is served some of them, then the others have their turn.
+C7  Whoever waited for what a read brought is answered once all its frames are served, and before the sender: a record
+    goes to its readers first, then the producer hears of it.
 
     READING --stall()--> STALLED --resume()--> READING
        |                    |
@@ -19,7 +21,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ottla.world.network import Push
+
 _SIZE = struct.Struct(">i")
+_unpack_size = _SIZE.unpack_from
 _OPEN_REQUESTS_MAX = 256
 _FRAMES_A_TURN = 64
 _WRITE_BUFFER_HIGH_BYTES = 4 << 20
@@ -78,12 +83,15 @@ class Connections:
 
     __slots__ = (
         "accepted",
+        "at_end",
         "by_address",
         "call_soon",
+        "due",
         "frame_bytes_max",
         "on_empty",
         "open",
         "per_address_max",
+        "pusher",
         "receive",
         "refused",
         "tick",
@@ -97,8 +105,13 @@ class Connections:
         total_max: int,
         per_address_max: int,
         call_soon: Callable[[Callable[[], None]], object],
+        pusher: Callable[[asyncio.BaseTransport], Push | None] = lambda _: None,
     ) -> None:
         self.call_soon = call_soon
+        self.pusher = pusher
+        # What runs after the frames of the read under way; None outside of one.
+        self.due: list[Callable[[], None]] | None = None
+        self.at_end = False  # whether the frame under way is the last of its read
         self.receive = ReceiveBuffer()
         self.open: set[Connection] = set()
         self.by_address: dict[str, int] = {}
@@ -120,6 +133,19 @@ class Connections:
         self.open.add(connection)
         self.by_address[address] = self.by_address.get(address, 0) + 1
         return True
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        """Call back once the frames of the read under way are served (C7), or else at the end of the loop's turn."""
+        if self.due is not None:
+            self.due.append(callback)
+        else:
+            self.call_soon(callback)
+
+    def settle_due(self) -> None:
+        """Call back all who asked for it during the read under way."""
+        due, self.due = self.due, []
+        for callback in due or ():
+            callback()
 
     def forget(self, connection: "Connection") -> None:
         """Count a connection out."""
@@ -150,6 +176,7 @@ class Connection(asyncio.BufferedProtocol):
         "_frame",
         "_have",
         "_need",
+        "_push",
         "_receive",
         "_room",
         "_serve",
@@ -184,6 +211,7 @@ class Connection(asyncio.BufferedProtocol):
         self._frame: bytearray | None = None
         self._have = 0
         self._need = 0
+        self._push: Push | None = None
         self._room = 0
         self._stalled = False
         self._writable = True
@@ -198,6 +226,7 @@ class Connection(asyncio.BufferedProtocol):
             self.closed = True
             self.transport.abort()
             return
+        self._push = self.connections.pusher(transport)
         self.transport.set_write_buffer_limits(high=_WRITE_BUFFER_HIGH_BYTES)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -268,38 +297,46 @@ class Connection(asyncio.BufferedProtocol):
 
     def _take(self, buffer: bytearray, position: int, end: int) -> None:
         """Serve the frames of a buffer; what they are answered at once leaves in one write."""
-        self._corked = []
-        self._serve_all(buffer, position, end)
-        self._uncork()
-
-    def _serve_all(self, buffer: bytearray, position: int, end: int) -> None:
-        unpack = _SIZE.unpack_from
-        serve = self._serve
-        limit = self.connections.frame_bytes_max
+        connections = self.connections
+        outer, connections.due = connections.due, []
+        outermost = self._corked is None
+        if outermost:
+            self._corked = []
+        limit = connections.frame_bytes_max
         turn = _FRAMES_A_TURN
-        while end - position >= 4:
-            (size,) = unpack(buffer, position)
+        while position < end:
+            if end - position < 4:
+                self._keep_tail(buffer, position, end)
+                break
+            (size,) = _unpack_size(buffer, position)
             if not 0 <= size <= limit:
                 self.close()
-                return
+                break
             stop = position + 4 + size
             if stop > end:
+                self._keep_tail(buffer, position, end)
                 break
-            serve(self, buffer, position + 4, stop)
+            connections.at_end = stop == end
+            self._serve(self, buffer, position + 4, stop)
             position = stop
             if self._stalled:
                 self.backlog = buffer[position:end]
-                return
+                break
             if self.closed:
-                return
+                break
             turn -= 1
             if not turn and position < end:  # C6
                 self.backlog = buffer[position:end]
                 self.stall()
-                self.connections.call_soon(self._go_on)
-                return
-        if position < end:
-            self._keep_tail(buffer, position, end)
+                connections.call_soon(self._go_on)
+                break
+        if connections.due:
+            connections.settle_due()
+        connections.due = outer
+        if outermost:
+            corked, self._corked = self._corked, None
+            if corked:
+                self._send(corked)
 
     def _keep_tail(self, buffer: bytearray, position: int, end: int) -> None:
         have = end - position
@@ -338,19 +375,31 @@ class Connection(asyncio.BufferedProtocol):
         elif self._corked is not None:
             self._corked += parts
         else:
-            self.transport.writelines(parts)
+            self._send(parts)
 
     def _uncork(self) -> None:
         corked, self._corked = self._corked, None
-        if not corked or self.transport.is_closing():
+        if corked:
+            self._send(corked)
+
+    def _send(self, parts: list[Any]) -> None:
+        """Hand buffers to the kernel at once where that can be, else to the transport."""
+        transport = self.transport
+        if transport.is_closing():
             return
-        if len(corked) == 1:
-            self.transport.write(corked[0])
-        elif len(corked) > 2 and sum(map(len, corked)) < _JOINED_BYTES_MAX:
-            # One small buffer is cheaper to hand to the kernel than many.
-            self.transport.write(b"".join(corked))
+        if len(parts) == 1:
+            size = len(parts[0])
         else:
-            self.transport.writelines(corked)
+            size = sum(map(len, parts))
+            if len(parts) > 2 and size < _JOINED_BYTES_MAX:
+                # One small buffer is cheaper to hand to the kernel than many.
+                parts = [b"".join(parts)]
+        if self._push is not None and not transport.get_write_buffer_size():
+            sent = self._push(parts)
+            if sent == size:
+                return
+            parts = [memoryview(b"".join(parts))[sent:]]
+        transport.writelines(parts)
 
     def owe(self, reply: Reply) -> None:
         """Keep a place in the order for an answer that is not ready."""
@@ -371,7 +420,7 @@ class Connection(asyncio.BufferedProtocol):
         if ready and self._corked is not None:
             self._corked += ready
         elif ready:
-            self.transport.writelines(ready)
+            self._send(ready)
         if self._stalled:
             self._go_on()
 

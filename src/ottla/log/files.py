@@ -402,6 +402,8 @@ class LogFiles:
 
     def rest(self) -> None:
         """Give descriptors back until the next use."""
+        self._tail.newest_offset = -1
+        self._tail.newest = b""
         for segment in self._segments:
             segment.rest()
 

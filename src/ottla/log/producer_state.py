@@ -81,13 +81,13 @@ class ProducerEntry:
 class Producers:
     """The producers of one log, complete up to `end_offset`."""
 
-    __slots__ = ("_unreplicated", "end_offset", "entries", "ongoing")
+    __slots__ = ("end_offset", "entries", "ongoing", "unreplicated")
 
     def __init__(self, end_offset: int = 0) -> None:
         self.entries: dict[int, ProducerEntry] = {}
         # Open transactions by first offset, in that order, since they are begun by appending.
         self.ongoing: dict[int, int] = {}
-        self._unreplicated: list[CompletedTransaction] = []
+        self.unreplicated: list[CompletedTransaction] = []
         self.end_offset = end_offset
 
     def admit(
@@ -208,7 +208,7 @@ class Producers:
             return None
         self.ongoing.pop(first_offset, None)
         completed = CompletedTransaction(producer_id, first_offset, offset, aborted)
-        self._unreplicated.append(completed)
+        self.unreplicated.append(completed)
         return completed
 
     def stable_after(self, completed: CompletedTransaction) -> int:
@@ -223,9 +223,9 @@ class Producers:
     def last_stable_offset(self, high_watermark: int) -> int:
         """Return up to where all transactions are decided, and the decisions replicated."""
         stable = high_watermark
-        if self._unreplicated:
-            self._unreplicated = [txn for txn in self._unreplicated if txn.last_offset >= high_watermark]
-            stable = min([stable, *(txn.first_offset for txn in self._unreplicated)])
+        if self.unreplicated:
+            self.unreplicated = [txn for txn in self.unreplicated if txn.last_offset >= high_watermark]
+            stable = min([stable, *(txn.first_offset for txn in self.unreplicated)])
         if self.ongoing:
             stable = min(stable, next(iter(self.ongoing)))
         return stable
@@ -291,5 +291,5 @@ class Producers:
         """Know nothing, from `end_offset` on."""
         self.entries.clear()
         self.ongoing.clear()
-        self._unreplicated.clear()
+        self.unreplicated.clear()
         self.end_offset = end_offset

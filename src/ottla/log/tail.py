@@ -1,25 +1,32 @@
 """The tail: where the batches appended last stand, so that whoever reads at the end of the log needs no index.
 
-Most reads are of what was just written. The list is cut to half its length now and then, whatever the rate of
+Most reads are of what was just written, and of those most wait for it: the newest batch, unless it is large, is kept
+in memory. The list is cut to half its length now and then, whatever the rate of
 appends, so a look-up is a bisection over two thousand numbers at most.
 """
 
 from bisect import bisect_right
 
 _BATCHES_MAX = 2048
+NEWEST_BYTES_MAX = 4 << 10
 
 NOTHING = (0, 0)
 
 
 class Tail:
-    """End offsets and positions of the newest batches of the active segment, all of them from `start_offset` on."""
+    """End offsets and positions of the newest batches of the active segment, all of them from `start_offset` on.
 
-    __slots__ = ("ends", "positions", "start_offset")
+    `newest` is the last of them and begins at `newest_offset`, which is -1 when it is not kept.
+    """
+
+    __slots__ = ("ends", "newest", "newest_offset", "positions", "start_offset")
 
     def __init__(self, start_offset: int) -> None:
         self.start_offset = start_offset
         self.ends: list[int] = []
         self.positions: list[int] = []
+        self.newest = b""
+        self.newest_offset = -1
 
     def trim(self) -> None:
         """Forget the older half once there are many."""

@@ -270,6 +270,7 @@ class Node:
             total_max=self.values["max.connections"],
             per_address_max=self.values["max.connections.per.ip"],
             call_soon=self.world.timers.call_soon,
+            pusher=self.world.network.pusher,
         )
 
     async def _listen(self) -> None:

@@ -19,11 +19,15 @@ from ottla.wire.message import Message, Struct, fields_of
 from ottla.wire.primitive import Primitive
 from ottla.wire.source import Source
 
+_COPIED_BYTES_MAX = 4 << 10
 _PACKERS: dict[str, Any] = {}
 
 
 def encoder_source(cls: type[Message], version: int, *, in_parts: bool) -> Source:
-    """The source of `encode(message, out)`, where `out` is a bytearray, or a list of buffers when `in_parts`."""
+    """The source of `encode(message, out)`, where `out` is a bytearray, or a list of buffers when `in_parts`.
+
+    A bytearray that such a list ends with is gone on with, and records too short to be worth a buffer are copied.
+    """
     return _EncoderWriter(cls, version, in_parts).write()
 
 
@@ -53,7 +57,7 @@ class _EncoderWriter:
         with source.block():
             source.line(f"start = len({'parts' if self.in_parts else 'out'})")
             if self.in_parts:
-                source.line("out = bytearray()")
+                source.line("out = parts.pop() if parts else bytearray()")
             source.line("try:")
             with source.block():
                 self.struct(self.cls, "o", self.cls.__name__)
@@ -200,11 +204,14 @@ class _EncoderWriter:
             source.line(f"{size} = len({data}){one}")
         self.length(size, "h" if text else "i", compact, "string_varint" if text else "varint")
         if kind.name == "records" and self.in_parts:
-            source.line(f"if {size} > {1 if compact else 0}:")
+            source.line(f"if {size} > {_COPIED_BYTES_MAX}:")
             with source.block():
                 source.line(f"parts.append({self.out})")
                 source.line(f"parts.append({data})")
                 source.line(f"{self.out} = bytearray()")
+            source.line("else:")
+            with source.block():
+                source.line(f"{self.out} += {data}")
         else:
             source.line(f"{self.out} += {data}")
 

@@ -1,10 +1,14 @@
 """Sockets: listening, and how many descriptors the process may hold."""
 
 import asyncio
+import os
 import resource
 import socket
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
+
+# Hands buffers to the kernel and returns how many bytes it took.
+Push = Callable[[list[Any]], int]
 
 
 class Listening(Protocol):
@@ -29,6 +33,10 @@ class Network(Protocol):
         self, host: str, port: int, protocol: Callable[[], asyncio.BaseProtocol], *, backlog: int = 50
     ) -> Listening:
         """Bind; port 0 takes a free one. Nobody is accepted before `serve`."""
+        ...
+
+    def pusher(self, transport: asyncio.BaseTransport) -> Push | None:
+        """Return a way past the transport straight into its socket, or None where there is none."""
         ...
 
 
@@ -62,6 +70,26 @@ class RealNetwork:
         )
         bound = server.sockets[0].getsockname()[1]
         return RealListening(server, host, bound)
+
+    @staticmethod
+    def pusher(transport: asyncio.BaseTransport) -> Push | None:
+        """Return a way past the transport straight into its socket, or None where there is none, as under TLS.
+
+        A loop that gathers writes sends them at the end of its turn, one connection in any order after another. The
+        caller makes sure that the transport is open and holds nothing back.
+        """
+        if transport.get_extra_info("sslcontext") is not None:
+            return None
+        descriptor: int = transport.get_extra_info("socket").fileno()
+        writev = os.writev
+
+        def push(parts: list[Any]) -> int:
+            try:
+                return writev(descriptor, parts)
+            except OSError:
+                return 0  # full, or broken: the transport finds out which
+
+        return push
 
 
 def host_name() -> str:

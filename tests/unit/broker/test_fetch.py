@@ -135,6 +135,30 @@ def test_a_burst_is_answered_once_with_all_of_it(station):
     assert len(offsets(parts(pending._message)["t", 0])) == 5
 
 
+def test_only_what_has_grown_is_read_again(station):
+    station.create("t", partitions=3)
+    pending = pend(station, request(("t", 0, 0), ("t", 1, 0), ("t", 2, 0), max_wait_ms=500))
+    before = [station.table.by_name("t", index).fetch_requests for index in range(3)]
+    station.produce("t", 1)
+    station.produce("t", 2)
+    station.settle()
+    found = parts(pending._message)
+    assert [offsets(found["t", index]) for index in range(3)] == [[], [0], [0]]
+    assert [found["t", index].high_watermark for index in range(3)] == [0, 1, 1]
+    after = [station.table.by_name("t", index).fetch_requests for index in range(3)]
+    assert [now - then for now, then in zip(after, before, strict=True)] == [0, 1, 1]
+    assert not any(station.table.by_name("t", index).readers for index in range(3))
+
+
+def test_the_bytes_of_a_late_answer_are_limited_too(station):
+    station.create("t", partitions=2)
+    pending = pend(station, request(("t", 0, 0), ("t", 1, 0), max_wait_ms=500, max_bytes=1000))
+    for index in (0, 1):
+        station.produce("t", index, size=2000)
+    station.settle()
+    assert sorted(len(offsets(part)) for part in parts(pending._message).values()) == [0, 1]
+
+
 def test_a_deleted_topic_wakes_its_readers(station):
     from ottla.wire.messages.delete_topics import DeleteTopicsRequest
 

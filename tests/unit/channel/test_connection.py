@@ -27,6 +27,10 @@ class Transport:
         self.ended = False
         self.closed = False
         self.reading = True
+        self.buffered = 0
+
+    def get_write_buffer_size(self) -> int:
+        return self.buffered
 
     def get_extra_info(self, name: str) -> tuple[str, int]:
         return (self.peer, 1)
@@ -40,6 +44,8 @@ class Transport:
         self.written += data
 
     def writelines(self, parts: list[bytes]) -> None:
+        assert not self.closed
+        self.writes += 1
         for part in parts:
             self.written += part
 
@@ -100,6 +106,55 @@ def frame(payload: bytes) -> bytes:
 
 def echo(connection, buffer, start, end):
     connection.reply([bytes(buffer[start:end])])
+
+
+def test_who_waited_is_answered_after_the_last_frame_and_before_the_sender():
+    told = []
+
+    def serve(connection, buffer, start, end):
+        name = bytes(buffer[start:end])
+        told.append(name)
+        if name.startswith(b"wakes"):
+            connection.connections.soon(lambda: told.append(b"due to " + name))
+        connection.reply([b"x"])
+
+    def push(parts):
+        told.append(b"".join(parts))
+        return sum(map(len, parts))
+
+    connections = Connections(
+        frame_bytes_max=100, total_max=3, per_address_max=3, call_soon=TURNS.append, pusher=lambda _: push
+    )
+    connection, transport = connect(serve, connections=connections)
+    feed(connection, frame(b"wakes 1") + frame(b"wakes 2") + frame(b"3"))
+    assert told == [b"wakes 1", b"wakes 2", b"3", b"due to wakes 1", b"due to wakes 2", b"xxx"]
+    assert not transport.writes
+    TURNS.clear()
+    connections.soon(lambda: told.append(b"later"))
+    assert len(TURNS) == 1  # outside of a read it is the loop's turn that ends
+
+
+@pytest.mark.parametrize("taken", [0, 1, 4, 6])
+def test_what_the_kernel_does_not_take_goes_to_the_transport(taken):
+    pushed = []
+
+    def push(parts):
+        data = b"".join(parts)[:taken]
+        pushed.append(data)
+        return len(data)
+
+    connections = Connections(
+        frame_bytes_max=100, total_max=3, per_address_max=3, call_soon=TURNS.append, pusher=lambda _: push
+    )
+    connection, transport = connect(
+        lambda c, *_: c.reply([b"ab", bytearray(b"cd"), b"ef"]), connections=connections
+    )
+    feed(connection, frame(b"?"))
+    assert b"".join(pushed) + transport.written == b"abcdef"
+    transport.buffered = 1
+    feed(connection, frame(b"?"))  # never past what the transport holds back
+    assert len(pushed) == 1
+    assert transport.written.endswith(b"abcdef")
 
 
 @settings(max_examples=200, deadline=None)

@@ -170,18 +170,20 @@ def test_records_are_views_and_nothing_else_is() -> None:
     assert b"Batch" in buf
 
 
-def test_parts_carry_records_uncopied() -> None:
+def test_parts_carry_records_uncopied_unless_they_are_few() -> None:
     topic = FetchResponse.FetchableTopicResponse
-    stored = [memoryview(b"first batch"), None, b"", bytearray(b"second")]
+    stored = [memoryview(bytes(5000)), None, b"", b"few", bytearray(b"second" * 1000)]
     response = FetchResponse(
         responses=[topic(topic="t", partitions=[topic.PartitionData(records=each) for each in stored])]
     )
-    parts: list[object] = []
+    head = bytearray(b"head")
+    parts: list[object] = [head]
     FetchResponse.parts_encoder(12)(response, parts)
+    assert parts[0] is head
     assert parts[1] is stored[0]
-    assert parts[3] is stored[3]
+    assert parts[3] is stored[4]
     assert len(parts) == 5
-    assert b"".join(parts) == response.encode(12)  # type: ignore[arg-type]
+    assert b"".join(parts) == b"head" + response.encode(12)  # type: ignore[arg-type]
 
 
 def test_error_codes_go_in_as_they_are() -> None:

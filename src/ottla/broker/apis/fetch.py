@@ -88,7 +88,9 @@ class _Fetch:
         "_bytes_min",
         "_committed",
         "_full",
+        "_grown",
         "_growth",
+        "_parked",
         "_pending",
         "_session",
         "_timer",
@@ -118,6 +120,9 @@ class _Fetch:
         self._bytes_min = request.min_bytes
         self._wait_ms = request.max_wait_ms
         self._growth: dict[Partition, int] = {}
+        self._grown: dict[Partition, None] = {}
+        # While parked without a session: the answer as it stands, and the parts of it.
+        self._parked: tuple[FetchResponse, dict[Partition, tuple[Wanted, Part]]] | None = None
         self._pending: Pending | None = None
         self._timer: Any = None
         self.bytes_read = 0
@@ -152,23 +157,34 @@ class _Fetch:
 
     def _read(self, wanted: Wanted, left: int) -> tuple[Part, Partition | None]:
         part = Part(partition_index=wanted.key[1], records=b"")
-        partition = None
+        table = self._broker.table
+        topic, index = wanted.key
         try:
-            table = self._broker.table
-            topic, index = wanted.key
             partition = table.by_id(topic, index) if self._by_id else table.by_name(topic, index)  # type: ignore[arg-type]
+        except BrokerError as error:
+            part.error_code = error.code
+            part.high_watermark = part.last_stable_offset = part.log_start_offset = -1
+            return part, None
+        self._fill(part, wanted, partition, left)
+        return part, partition
+
+    def _fill(self, part: Part, wanted: Wanted, partition: Partition, left: int) -> None:
+        """Read one partition, at most `left` bytes unless it is the first to have any."""
+        try:
             partition.fetch_requests += 1
-            partition.check_epoch(wanted.leader_epoch)
+            epoch = wanted.leader_epoch
+            if partition.error is not None or (epoch >= 0 and epoch != partition.leader_epoch):
+                partition.check_epoch(epoch)
             log = partition.log
             offset = wanted.offset
-            part.high_watermark = partition.high_watermark
-            part.last_stable_offset = partition.last_stable_offset
-            part.log_start_offset = log.start_offset
+            part.high_watermark = high_watermark = partition.high_watermark
+            part.last_stable_offset = stable_offset = log.last_stable_offset(high_watermark)
+            part.log_start_offset = start_offset = log.start_offset
             if wanted.fetched_epoch >= 0 and self._diverges(partition, wanted, part):
-                return part, partition
-            if not log.start_offset <= offset <= log.end_offset:
+                return
+            if not start_offset <= offset <= log.end_offset:
                 raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE)
-            end_offset = part.last_stable_offset if self._committed else part.high_watermark
+            end_offset = stable_offset if self._committed else high_watermark
             if offset < end_offset and (left > 0 or not self.bytes_read):
                 size_max = min(wanted.bytes_max, left)
                 part.records = data = log.read(offset, size_max, end_offset, at_least_one=not self.bytes_read)
@@ -185,15 +201,13 @@ class _Fetch:
             else:
                 part.aborted_transactions = None
         except (BrokerError, OSError) as error:
-            if partition is not None:
-                partition.fetch_failures += 1
-                if isinstance(error, OSError):
-                    error = partition.log.storage_error(error)
-            part.error_code = error.code if isinstance(error, BrokerError) else ErrorCode.KAFKA_STORAGE_ERROR
+            partition.fetch_failures += 1
+            if isinstance(error, OSError):
+                error = partition.log.storage_error(error)
+            part.error_code = error.code
             part.records = b""
             part.high_watermark = part.last_stable_offset = part.log_start_offset = -1
-            part.aborted_transactions = [] if partition is None else None  # as Kafka has it
-        return part, partition
+            part.aborted_transactions = None
 
     @staticmethod
     def _diverges(partition: Partition, wanted: Wanted, part: Part) -> bool:
@@ -242,19 +256,25 @@ class _Fetch:
     def park(self, parts: list[tuple[Wanted, Part]], connection: Connection) -> Pending:
         """Wait for growth, or for the client's patience to end."""
         pending = self._pending = Pending()
-        if self._session is not None:
+        session = self._session
+        if session is not None:
             for wanted, _ in parts:
-                self._session.due[wanted.key] = wanted
-            self._session.parked = self.wake
+                session.due[wanted.key] = wanted
+            session.parked = self.wake
         else:
-            for wanted, _ in parts:
+            found: dict[Partition, tuple[Wanted, Part]] = {}
+            for wanted, part in parts:
                 partition = self._broker.table.find(wanted.key, self._by_id)
                 if partition is not None:
                     partition.readers.add(self)
                     wanted.partition = partition
-        for wanted, _ in parts:
-            if wanted.partition is not None:
-                self._growth[wanted.partition] = wanted.partition.bytes_in
+                    found[partition] = wanted, part
+            if not self.bytes_read and len(found) == len(parts):
+                self._parked = self.answer(parts), found
+        if self._bytes_min > 1:
+            for wanted, _ in parts:
+                if wanted.partition is not None:
+                    self._growth[wanted.partition] = wanted.partition.bytes_in
         self._timer = self._broker.call_later(self._wait_ms / 1000, self.finish)
         connection.on_close = self.cancel
         return pending
@@ -263,21 +283,24 @@ class _Fetch:
         """A partition has grown; answer once the growth adds up to what was asked for."""
         if self._pending is None:
             return
-        growth = self._growth
+        grown = self._grown
+        first = not grown
+        grown[partition] = None
         if partition.error is None and self._bytes_min > 1:
+            growth = self._growth
             growth.setdefault(partition, partition.bytes_in)
-            grown = sum(partition.bytes_in - before for partition, before in growth.items())
-            if self.bytes_read + grown < self._bytes_min:
+            total = sum(partition.bytes_in - before for partition, before in growth.items())
+            if self.bytes_read + total < self._bytes_min:
                 return
-        # At the end of the loop's turn, so that a burst of appends is answered once.
-        self._unpark()
-        self._broker.call_soon(self._complete)
+            first = True
+        if first:
+            # Not before all of a burst is appended, so that it is answered once.
+            self._broker.connections.soon(self._complete)
 
     def finish(self) -> None:
         """The client has waited long enough."""
-        if self._timer is not None:
-            self._unpark()
-            self._complete()
+        self._parked = None
+        self._complete()
 
     def cancel(self) -> None:
         """The client has gone."""
@@ -297,8 +320,23 @@ class _Fetch:
 
     def _complete(self) -> None:
         pending, self._pending = self._pending, None
-        if pending is not None:
+        if pending is None:
+            return
+        if self._parked is None:
+            self._unpark()
             pending.resolve(self.answer(self.read()))
+            return
+        # Nothing but what has grown is read again, and the client has it before we tidy up.
+        response, found = self._parked
+        left = self._bytes_max
+        for partition in self._grown:
+            wanted, part = found[partition]
+            self._fill(part, wanted, partition, left)
+            size = len(part.records or b"")
+            left = max(0, left - size)
+            self.bytes_read += size
+        pending.resolve(response)
+        self._unpark()
 
 
 API = Api(FetchRequest, FetchResponse, handle)
