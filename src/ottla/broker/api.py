@@ -70,21 +70,22 @@ class Pending:
         self._correlation_id = correlation_id
         self._began = began
         connection.owe(self)
-        if self._message is not None:
-            self._settle(self._message, connection)
+        message, self._message = self._message, None
+        if message is not None:
+            self.resolve(message)
 
     def resolve(self, message: Message) -> None:
         """Answer. Whoever calls is not the one to blame for an answer that cannot be written."""
         assert self._message is None, "a reply is resolved once"
         self._message = message
-        if self._connection is not None:
-            self._settle(message, self._connection)
-
-    def _settle(self, message: Message, connection: Connection) -> None:
-        try:
-            self.parts = self._route.parts(message, self._correlation_id)
-        except Exception as error:  # noqa: BLE001
-            self._dispatcher.failed(connection, self._route, error)
+        connection = self._connection
+        if connection is None:
             return
-        self._route.took(self._dispatcher.now() - self._began)
+        route = self._route
+        try:
+            self.parts = route.parts(message, self._correlation_id)
+        except Exception as error:  # noqa: BLE001
+            self._dispatcher.failed(connection, route, error)
+            return
         connection.settle()
+        route.took(self._dispatcher.now() - self._began)

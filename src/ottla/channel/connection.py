@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ottla.channel.receive_buffer import ReceiveBuffer
 from ottla.world.network import Push
 
 _SIZE = struct.Struct(">i")
@@ -29,11 +30,6 @@ _OPEN_REQUESTS_MAX = 256
 _FRAMES_A_TURN = 64
 _WRITE_BUFFER_HIGH_BYTES = 4 << 20
 _JOINED_BYTES_MAX = 64 << 10
-_FIRST_BYTES = 16 << 10
-_SPARE_BYTES_MIN = 64 << 10
-_SPARE_BYTES_MAX = 2 << 20
-_SPARE_STEP_BYTES = 256 << 10
-_SPARES_MAX = 8
 
 Buffer = bytearray | bytes | memoryview
 
@@ -45,37 +41,6 @@ class Reply(Protocol):
 
 
 Serve = Callable[["Connection", bytearray, int, int], None]
-
-
-class ReceiveBuffer:
-    """The one buffer that all connections of a loop read into, and a few spare ones for frames too large for it.
-
-    A fresh buffer of a megabyte costs the kernel as much in page faults as filling it does; a spare one costs nothing.
-    """
-
-    __slots__ = ("_spares", "data", "view")
-
-    def __init__(self, size_bytes: int = 256 << 10) -> None:
-        self.data = bytearray(size_bytes)
-        self.view = memoryview(self.data)
-        self._spares: list[bytearray] = []
-
-    def frame(self, need_bytes: int, have_bytes: int) -> bytearray:
-        """Return a buffer for a frame, as much of it as may be had for what has arrived (C4)."""
-        if _SPARE_BYTES_MIN < need_bytes <= _SPARE_BYTES_MAX:
-            spares = self._spares
-            for at in range(len(spares)):
-                if len(spares[at]) >= need_bytes:
-                    return spares.pop(at)
-            if 4 * have_bytes >= need_bytes:
-                # The rest is on its way; a round size fits the next frame as well.
-                return bytearray(-(-need_bytes // _SPARE_STEP_BYTES) * _SPARE_STEP_BYTES)
-        return bytearray(min(need_bytes, max(_FIRST_BYTES, 2 * have_bytes)))
-
-    def give_back(self, frame: bytearray) -> None:
-        """Keep a frame's buffer for the next one; by law C2 nobody holds a view of it."""
-        if _SPARE_BYTES_MIN < len(frame) <= _SPARE_BYTES_MAX and len(self._spares) < _SPARES_MAX:
-            self._spares.append(frame)
 
 
 class Connections:

@@ -37,8 +37,8 @@ class DormantLog(Log):
         self._checkpoints = checkpoints
 
     @property
-    def has_unsynced_segments(self) -> bool:
-        """Nothing, after a clean stop; and asking does not wake the log."""
+    def is_sync_due(self) -> bool:
+        """Not after a clean stop; and asking does not wake the log."""
         return False
 
     def __getattr__(self, name: str) -> Any:

@@ -359,9 +359,10 @@ class LogFiles:
         self.synced(end_offset)
 
     @property
-    def has_unsynced_segments(self) -> bool:
-        """Whether a segment has been rolled since the last sync; without one, recovery would have to read it all."""
-        return self.recovery_point < self._active.base_offset
+    def is_sync_due(self) -> bool:
+        """Whether a segment was rolled since the last sync, which recovery would have to read, or `flush.messages`."""
+        synced = self.recovery_point
+        return synced < self._active.base_offset or self.end_offset - synced >= self._config.flush_messages
 
     def settle(self, *, closing: bool = False) -> None:
         """Write the files beside the batches up to the end of the log, so that recovery can resume here.

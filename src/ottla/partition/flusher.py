@@ -112,7 +112,7 @@ class OsFlusher:
         """Raise the high watermark at once."""
         log = partition.log
         partition.advance(log.end_offset)
-        if log.has_unsynced_segments or log.end_offset - log.recovery_point >= log.config.flush_messages:
+        if log.is_sync_due:
             self._behind.appended(partition)  # a segment that was rolled is synced, as Kafka does
 
     def flush(self, partition: Partition) -> None:

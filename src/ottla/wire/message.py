@@ -84,6 +84,13 @@ class Struct(metaclass=StructType):
     def __init__(self, **values: Any) -> None:
         raise TypeError(f"{type(self).__name__} declares no fields")
 
+    @classmethod
+    def maker(cls) -> Callable[..., Self]:
+        """A function that takes what the constructor takes and returns the struct, in half the time."""
+        from ottla.wire.compiling import compile_maker
+
+        return compile_maker(cls)
+
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__:
             return NotImplemented

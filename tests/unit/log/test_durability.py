@@ -73,7 +73,7 @@ def test_a_roll_is_durable_with_its_indexes_and_snapshot(log):
     put(log, 2)
     log.roll()
     put(log, 3)
-    assert log.has_unsynced_segments
+    assert log.is_sync_due
     names = sync_as_a_flusher(log)
     assert names == [
         "00000000000000000000.log",
@@ -85,14 +85,14 @@ def test_a_roll_is_durable_with_its_indexes_and_snapshot(log):
         "t-0",
     ]
     assert log.recovery_point == 3
-    assert not log.has_unsynced_segments
+    assert not log.is_sync_due
 
 
 def test_a_sleeping_log_has_nothing_to_sync_and_sleeps_on(bench):
     put(bench.log, 1)
     bench.log.roll()
     log = bench.restart()
-    assert not log.has_unsynced_segments
+    assert not log.is_sync_due
     assert log.is_dormant
 
 

@@ -186,6 +186,17 @@ def test_parts_carry_records_uncopied_unless_they_are_few() -> None:
     assert b"".join(parts) == b"head" + response.encode(12)  # type: ignore[arg-type]
 
 
+def test_a_maker_makes_what_the_constructor_makes() -> None:
+    topic = ProduceResponse.TopicProduceResponse
+    make, make_part = topic.maker(), topic.PartitionProduceResponse.maker()
+    assert make() == topic()
+    part = make_part(index=3, error_code=7)
+    assert part == topic.PartitionProduceResponse(index=3, error_code=7)
+    assert make().partition_responses is not make().partition_responses
+    with pytest.raises(TypeError, match="nonsense"):
+        make(nonsense=1)
+
+
 def test_error_codes_go_in_as_they_are() -> None:
     topic = ProduceResponse.TopicProduceResponse
     partition = topic.PartitionProduceResponse(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)

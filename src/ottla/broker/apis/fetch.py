@@ -21,6 +21,8 @@ Part = Topic.PartitionData
 Aborted = Part.AbortedTransaction
 Diverging = Part.EpochEndOffset
 
+_response, _topic, _part = FetchResponse.maker(), Topic.maker(), Part.maker()
+
 _SESSIONLESS = -1
 
 
@@ -156,7 +158,7 @@ class _Fetch:
         return parts
 
     def _read(self, wanted: Wanted, left: int) -> tuple[Part, Partition | None]:
-        part = Part(partition_index=wanted.key[1], records=b"")
+        part = _part(partition_index=wanted.key[1], records=b"")
         table = self._broker.table
         topic, index = wanted.key
         try:
@@ -232,10 +234,10 @@ class _Fetch:
                 continue
             name = wanted.key[0]
             if name != last:
-                topics.append(Topic(topic_id=name) if self._by_id else Topic(topic=name))
+                topics.append(_topic(topic_id=name) if self._by_id else _topic(topic=name))
                 last = name
             topics[-1].partitions.append(part)
-        return FetchResponse(session_id=0 if session is None else session.id, responses=topics)
+        return _response(session_id=0 if session is None else session.id, responses=topics)
 
     def _news(self, wanted: Wanted, part: Part) -> bool:
         news = (

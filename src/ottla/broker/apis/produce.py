@@ -23,6 +23,8 @@ Topic = ProduceResponse.TopicProduceResponse
 Part = Topic.PartitionProduceResponse
 Reason = Part.BatchIndexAndErrorMessage
 
+_response, _topic, _part = ProduceResponse.maker(), Topic.maker(), Part.maker()
+
 
 def handle(
     request: ProduceRequest, version: int, connection: Connection, broker: Broker
@@ -37,7 +39,7 @@ def handle(
     for topic in request.topic_data:
         parts = []
         for wanted in topic.partition_data:
-            part = Part(index=wanted.index)
+            part = _part(index=wanted.index)
             parts.append(part)
             partition = None
             tried = False
@@ -45,7 +47,9 @@ def handle(
                 if version >= 13:
                     partition = table.by_id(topic.topic_id, wanted.index)
                 else:
-                    partition = table.by_name(topic.name, wanted.index)
+                    partition = table.partitions.get((topic.name, wanted.index))
+                    if partition is None:
+                        partition = table.by_name(topic.name, wanted.index)
                 partition.produce_requests += 1
                 if acks not in (-1, 0, 1):
                     raise BrokerError(ErrorCode.INVALID_REQUIRED_ACKS)
@@ -81,13 +85,13 @@ def handle(
                             Reason(batch_index=index, batch_index_error_message=error.message)
                             for index in error.records
                         ]
-        topics.append(Topic(name=topic.name, topic_id=topic.topic_id, partition_responses=parts))
+        topics.append(_topic(name=topic.name, topic_id=topic.topic_id, partition_responses=parts))
     if acks == 0:
         if refused:
             # Nobody reads an answer, so a closed connection is the only way to say it.
             connection.close()
         return None
-    response = ProduceResponse(responses=topics)
+    response = _response(responses=topics)
     if not waits:
         return response
     return _Durable(response, waits).pending
