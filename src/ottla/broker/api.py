@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 # class, so each handler names it; here it can only be Any.
 Handler = Callable[[Any, int, "Connection", "Broker"], "Message | Pending | None"]
 
+# A way past the codec for requests of a common form: (buffer, position, end, correlation id, version, broker) -> the
+# reply as it is written, or None for a request of another form.
+Express = Callable[[bytearray, int, int, int, int, "Broker"], "list[Any] | Pending | None"]
+
 
 class Api:
     """One API of the protocol as this broker serves it.
@@ -23,7 +27,17 @@ class Api:
     advertised from 0).
     """
 
-    __slots__ = ("advertised_from", "facts", "handle", "key", "name", "request", "response", "versions")
+    __slots__ = (
+        "advertised_from",
+        "express",
+        "facts",
+        "handle",
+        "key",
+        "name",
+        "request",
+        "response",
+        "versions",
+    )
 
     def __init__(
         self,
@@ -33,6 +47,7 @@ class Api:
         *,
         versions: range | None = None,
         advertised_from: int | None = None,
+        express: Express | None = None,
     ) -> None:
         assert request.api_key is not None, "only requests have a key"
         self.key: int = request.api_key
@@ -41,6 +56,7 @@ class Api:
         self.request = request
         self.response = response
         self.handle = handle
+        self.express = express
         self.versions = self.facts.stable_versions if versions is None else versions
         self.advertised_from = self.versions.start if advertised_from is None else advertised_from
 

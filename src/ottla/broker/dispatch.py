@@ -37,6 +37,7 @@ class Route:
         "buckets",
         "count",
         "decode",
+        "express",
         "flexible",
         "handle",
         "seconds",
@@ -47,6 +48,7 @@ class Route:
         self.api = api
         self.version = version
         self.handle = api.handle
+        self.express = api.express
         self.decode: Callable[[bytearray, int, int], tuple[Any, int]] = api.request.decoder(version)
         self.flexible = api.facts.request_header_version(version) >= 2
         self._head = _REPLY_V1 if api.facts.response_header_version(version) >= 1 else _REPLY_V0
@@ -116,25 +118,39 @@ class Dispatcher:
                     _, position, _ = read_unknown(buffer, position, end, BUDGET)
                 else:
                     position += 1
-            request, _ = route.decode(buffer, position, end)
         except (ProtocolError, struct.error, IndexError) as error:
-            self._report(f"closing {connection.peer}: malformed request: {error}")
-            connection.close()
+            self._malformed(connection, error)
             return
         try:
-            reply = route.handle(request, route.version, connection, self._broker)
+            reply: Message | Pending | list[Any] | None = None
+            if route.express is not None:
+                reply = route.express(buffer, position, end, correlation_id, route.version, self._broker)
+            if reply is None:
+                try:
+                    request, _ = route.decode(buffer, position, end)
+                except ProtocolError as error:
+                    self._malformed(connection, error)
+                    return
+                reply = route.handle(request, route.version, connection, self._broker)
             connections = self._connections
             if connections.due and connections.at_end:
                 connections.settle_due()
-            if type(reply) is Pending:
-                reply.attach(connection, self, route, correlation_id, began)
+            kind = type(reply)
+            if kind is Pending:
+                reply.attach(connection, self, route, correlation_id, began)  # type: ignore[union-attr]
                 return
-            if reply is not None:
+            if kind is list:
+                connection.reply(reply)  # type: ignore[arg-type]
+            elif reply is not None:
                 connection.reply(route.parts(reply, correlation_id))  # type: ignore[arg-type]  # a Message
         except Exception as error:  # noqa: BLE001  # the fault is ours, or of a kind Kafka has no code for
             self.failed(connection, route, error)
             return
         route.took(self.now() - began)
+
+    def _malformed(self, connection: Connection, error: Exception) -> None:
+        self._report(f"closing {connection.peer}: malformed request: {error}")
+        connection.close()
 
     def failed(self, connection: Connection, route: Route, error: Exception) -> None:
         """Give up on a request: its client loses the connection, and nobody else notices."""

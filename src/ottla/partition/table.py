@@ -53,7 +53,7 @@ class PartitionTable:
         self.partitions: dict[Name, Partition] = {}
         self.asleep: dict[Name, Sleeper] = {}
         self._ids: dict[tuple[bytes, int], Name] = {}
-        self._by_id: dict[tuple[bytes, int], Partition] = {}
+        self.awake_by_id: dict[tuple[bytes, int], Partition] = {}
         self._offline: set[Name] = set()
         # Partitions whose log could not be made for want of room; each use tries again.
         self._unmade: dict[Name, tuple[bytes, PartitionState, LogConfig]] = {}
@@ -70,7 +70,7 @@ class PartitionTable:
 
     def by_id(self, topic_id: bytes, index: int) -> Partition:
         """Return a partition by its topic's id, or raise UNKNOWN_TOPIC_ID."""
-        partition = self._by_id.get((topic_id, index))
+        partition = self.awake_by_id.get((topic_id, index))
         if partition is not None:
             return partition
         name = self._ids.get((topic_id, index))
@@ -133,7 +133,7 @@ class PartitionTable:
             self._put_aside(directory, log)
             log = directory.create_log(*name, topic_id, config)
         partition = Partition(log, topic_id, leader_epoch, self._flusher)
-        self.partitions[name] = self._by_id[topic_id, name[1]] = partition
+        self.partitions[name] = self.awake_by_id[topic_id, name[1]] = partition
         return partition
 
     # Change
@@ -278,7 +278,7 @@ class PartitionTable:
     def _forget(self, name: Name, topic_id: bytes) -> None:
         self.partitions.pop(name, None)
         self.asleep.pop(name, None)
-        self._by_id.pop((topic_id, name[1]), None)
+        self.awake_by_id.pop((topic_id, name[1]), None)
 
 
 # A new exception each time: one that is raised again and again keeps every frame it has passed through.

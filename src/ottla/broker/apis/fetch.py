@@ -144,7 +144,9 @@ class _Fetch:
             size = len(part.records or b"")
             left = max(0, left - size)
             self.bytes_read += size
-            if session is not None:
+            if session is None:
+                wanted.partition = partition
+            else:
                 session.watch(wanted, partition)
                 if size:
                     served.append(wanted)
@@ -266,10 +268,9 @@ class _Fetch:
         else:
             found: dict[Partition, tuple[Wanted, Part]] = {}
             for wanted, part in parts:
-                partition = self._broker.table.find(wanted.key, self._by_id)
+                partition = wanted.partition
                 if partition is not None:
                     partition.readers.add(self)
-                    wanted.partition = partition
                     found[partition] = wanted, part
             if not self.bytes_read and len(found) == len(parts):
                 self._parked = self.answer(parts), found

@@ -6,9 +6,10 @@ durable in the sense of `ottla.flush`. v10 may carry a leader hint; v13 names to
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
+from ottla.broker.durable import Durable, Part, Waits
+from ottla.broker.express import express
 from ottla.channel.connection import Connection
 from ottla.log.validation import MalformedBatch
-from ottla.partition.partition import Partition
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.produce import ProduceRequest, ProduceResponse
 
@@ -20,7 +21,6 @@ _ZSTD_SINCE = 7
 _REASONS_SINCE = 8
 
 Topic = ProduceResponse.TopicProduceResponse
-Part = Topic.PartitionProduceResponse
 Reason = Part.BatchIndexAndErrorMessage
 
 _response, _topic, _part = ProduceResponse.maker(), Topic.maker(), Part.maker()
@@ -33,7 +33,7 @@ def handle(
     acks = request.acks
     now_ms = broker.clock.now_ms()
     table = broker.table
-    waits: list[tuple[Partition, int, Part]] = []
+    waits: Waits = []
     topics = []
     refused = False
     for topic in request.topic_data:
@@ -94,7 +94,7 @@ def handle(
     response = _response(responses=topics)
     if not waits:
         return response
-    return _Durable(response, waits).pending
+    return Durable(response, waits).pending
 
 
 def _refuse_transactional(request: ProduceRequest) -> None:
@@ -103,29 +103,4 @@ def _refuse_transactional(request: ProduceRequest) -> None:
     raise BrokerError(ErrorCode.INVALID_TXN_STATE, "the partition is not part of an open transaction")
 
 
-class _Durable:
-    """A produce that waits until all its partitions are durable."""
-
-    __slots__ = ("_left", "_response", "pending")
-
-    def __init__(self, response: ProduceResponse, waits: list[tuple[Partition, int, Part]]) -> None:
-        self.pending = Pending()
-        self._response = response
-        self._left = len(waits)
-        for partition, end_offset, part in waits:
-            self._wait(partition, end_offset, part)
-
-    def _wait(self, partition: Partition, end_offset: int, part: Part) -> None:
-        def settled(error: BrokerError | None) -> None:
-            if error is not None:
-                part.error_code = error.code
-                part.error_message = error.message
-                part.base_offset = -1
-            self._left -= 1
-            if not self._left:
-                self.pending.resolve(self._response)
-
-        partition.when_durable(end_offset, settled)
-
-
-API = Api(ProduceRequest, ProduceResponse, handle, advertised_from=0)
+API = Api(ProduceRequest, ProduceResponse, handle, advertised_from=0, express=express)
