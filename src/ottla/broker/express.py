@@ -2,7 +2,7 @@
 
 A producer that sends one record at a time sends requests of this form. The common road makes three objects of such a
 request and three of its answer; here the fields go from two `unpack` into `Partition.append`, and from there into one
-`pack`. What it bought is in docs/adr/0022-express-lane.md.
+`pack`. What it bought is in docs/adr/0022-the-short-way-to-a-reader.md.
 
 X1  Whatever is not of that form is left alone, for the common road: several topics or partitions, tagged fields,
     transactions, acks=0, partitions that are not awake, requests before v9.
