@@ -3,7 +3,8 @@
 import ast
 
 from ottla.metadata.settings.broker import BROKER, broker_setting
-from ottla.metadata.settings.honoured import HONOURED_DIRECTLY, HONOURED_TOPIC
+from ottla.metadata.settings.group import GROUP
+from ottla.metadata.settings.honoured import HONOURED_DIRECTLY, HONOURED_GROUP, HONOURED_TOPIC
 from ottla.metadata.settings.topic import SYNONYMS, TOPIC
 from tests.tidy.tree import SOURCE, modules, syntax
 
@@ -32,6 +33,7 @@ def names_read() -> tuple[set[str], set[str]]:
 def test_what_is_honoured_is_read() -> None:
     texts, attributes = names_read()
     assert sorted(HONOURED_DIRECTLY - texts) == [], "honoured.py says more than is true"
+    assert sorted(HONOURED_GROUP - texts) == [], "honoured.py says more than is true"
     # A log's configuration has the topic's settings as attributes.
     assert sorted(HONOURED_TOPIC - texts - attributes) == [], "honoured.py says more than is true"
 
@@ -40,6 +42,7 @@ def test_what_is_read_is_honoured() -> None:
     # A name without a dot is an ordinary word.
     texts = {text for text in names_read()[0] if "." in text}
     assert sorted((texts & BROKER.keys()) - HONOURED_DIRECTLY - CHECKED_ONLY) == [], "honoured.py lacks it"
+    assert sorted((texts & GROUP.keys()) - HONOURED_GROUP) == [], "honoured.py lacks it"
     assert sorted((texts & TOPIC.keys()) - HONOURED_TOPIC - BROKER.keys()) == [], "honoured.py lacks it"
 
 

@@ -22,6 +22,8 @@ from ottla.wire.errors import ErrorCode
 from ottla.world.clock import Clock
 
 if TYPE_CHECKING:
+    from ottla.broker.coordination import Coordination
+    from ottla.broker.transaction_coordination import TransactionCoordination
     from ottla.partition.move import Mover
 
 
@@ -65,6 +67,8 @@ class Broker:
         self.epoch = -1
         self.producer_ids = ProducerIds(node_id, quorum.submit, lambda: self.epoch)
         self.mover: Mover | None = None
+        self.coordination: Coordination
+        self.transactions: TransactionCoordination
         self.call_soon = timers.call_soon
         self.call_later = timers.call_later
         self.submit = quorum.submit

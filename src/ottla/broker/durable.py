@@ -16,8 +16,8 @@ class Durable:
 
     __slots__ = ("_left", "_response", "pending")
 
-    def __init__(self, response: ProduceResponse, waits: Waits) -> None:
-        self.pending = Pending()
+    def __init__(self, response: ProduceResponse, waits: Waits, pending: Pending | None = None) -> None:
+        self.pending = pending or Pending()
         self._response = response
         self._left = len(waits)
         for partition, end_offset, part in waits:

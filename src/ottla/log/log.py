@@ -397,6 +397,11 @@ class Log(LogFiles):
         """Where the oldest open transaction begins, or None when none is open."""
         return self._producers.first_ongoing_offset
 
+    def in_transaction(self, producer_id: int) -> bool:
+        """Say whether a producer has a transaction open here."""
+        entry = self._producers.entries.get(producer_id)
+        return entry is not None and entry.transaction_first_offset >= 0
+
     def last_stable_offset(self, high_watermark: int) -> int:
         """Return up to where all transactions are decided, and their markers below the high watermark."""
         producers = self._producers

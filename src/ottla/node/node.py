@@ -17,13 +17,16 @@ from typing import TYPE_CHECKING
 
 from ottla import __version__
 from ottla.broker.broker import Broker
+from ottla.broker.coordination import Coordination
 from ottla.broker.directories import record_directory, record_misplaced
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.fetch_session import FetchSessions
+from ottla.broker.internal_topics import OFFSETS
 from ottla.broker.metrics.page import Page
 from ottla.broker.metrics.server import MetricsServer
 from ottla.broker.served import APIS
 from ottla.broker.session import Session
+from ottla.broker.transaction_coordination import TransactionCoordination
 from ottla.broker.versions import ApiVersions
 from ottla.channel.connection import Connection, Connections
 from ottla.controller.controller import Controller
@@ -108,6 +111,10 @@ class Node:
             FetchSessions(self.values["max.incremental.fetch.session.cache.slots"], self.world.entropy.below),
             ApiVersions(APIS, lambda: self.quorum.finalized_features),
             self.connections,
+        )
+        self.broker.coordination = Coordination(self.broker, self.world.entropy.uuid)
+        self.broker.transactions = TransactionCoordination(
+            self.broker, {OFFSETS.name: self.broker.coordination.groups}
         )
         self.dispatcher = Dispatcher(APIS, self.broker, self.report)
         self.quorum.listen(self._follow)

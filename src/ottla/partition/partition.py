@@ -106,6 +106,20 @@ class Partition:
             self._flusher.appended(self)
         return appended
 
+    def append_own(
+        self, records: bytearray | memoryview, now_ms: int, transaction_version: int = 0
+    ) -> Appended:
+        """Append batches of the broker itself: coordinators' records, markers of transactions."""
+        if self.error is not None:
+            raise BrokerError(self.error.code, self.error.message)
+        appended = self.log.append(
+            records, self.leader_epoch, now_ms, from_client=False, transaction_version=transaction_version
+        )
+        self.bytes_in += len(records)
+        self.messages_in += appended.end_offset - appended.base_offset
+        self._flusher.appended(self)
+        return appended
+
     def when_durable(self, end_offset: int, continuation: Continuation) -> None:
         """Call back once everything below `end_offset` is under the high watermark, or can never be."""
         self._waiters.append((end_offset, continuation))

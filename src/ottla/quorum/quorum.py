@@ -194,8 +194,11 @@ class Quorum(Generic[M]):
             self._host.drop(BrokerError(ErrorCode.NOT_CONTROLLER, "The controller is shutting down."))
         self._loaded.log.close(clean=self._failure is None)
 
-    def append(self, records: Sequence[object], now: Millis) -> range:
+    def append(
+        self, records: Sequence[object], now: Millis, transactional: tuple[int, int] | None = None
+    ) -> range:
         """Write a decision's records, atomically whatever their number, and return their offsets."""
+        assert transactional is None, "metadata belongs to no producer's transaction"
         if self._failure is not None:
             raise _storage_error(self._failure)
         self._check_foldable(records)

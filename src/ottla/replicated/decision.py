@@ -23,11 +23,15 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Decision(Generic[Reply]):
-    """What a machine wants. Nothing in `reply` or `after` leaves until `records` are committed."""
+    """What a machine wants. Nothing in `reply` or `after` leaves until `records` are committed.
+
+    With `transactional`, a producer's id and epoch, the records are part of that producer's open transaction.
+    """
 
     reply: Reply
     records: tuple[object, ...] = ()
     after: tuple[Effect, ...] = ()
+    transactional: tuple[int, int] | None = None
 
 
 class Machine(Protocol[Record_contra]):

@@ -15,6 +15,7 @@ H4  Once dropped, a host answers everything with the error it was dropped for. T
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from ottla.replicated.decision import Decision, Effect, Machine, Millis
@@ -38,8 +39,13 @@ class Journal(Protocol):
         """The offset below which everything is committed."""
         ...
 
-    def append(self, records: Sequence[object], now: Millis) -> range:
-        """Write the records as one atomic step and return their offsets; BrokerError if it may or can not be done."""
+    def append(
+        self, records: Sequence[object], now: Millis, transactional: tuple[int, int] | None = None
+    ) -> range:
+        """Write the records as one atomic step and return their offsets; BrokerError if it may or can not be done.
+
+        With `transactional`, a producer's id and epoch, they are part of that producer's open transaction.
+        """
         ...
 
 
@@ -69,7 +75,7 @@ class Host(Generic[M]):
         try:
             outcome = decide(self.machine, now)
             if outcome.records:
-                self._record(outcome.records, now)
+                self._record(outcome, now)
         except BrokerError as error:
             outcome = error
         offset = self._journal.end_offset
@@ -98,9 +104,15 @@ class Host(Generic[M]):
         for _, done, _ in waiting:
             done(self._dropped)
 
-    def _record(self, records: tuple[object, ...], now: Millis) -> None:
-        offsets = self._journal.append(records, now)
-        apply = self.machine.apply
+    def _record(self, decision: Decision[Any], now: Millis) -> None:
+        records, transactional = decision.records, decision.transactional
+        if transactional is None:
+            offsets = self._journal.append(records, now)
+            apply = self.machine.apply
+        else:
+            offsets = self._journal.append(records, now, transactional)
+            # Only machines that return such decisions have it.
+            apply = partial(self.machine.apply_pending, transactional[0])  # type: ignore[attr-defined]
         for offset, record in zip(offsets, records, strict=True):
             apply(offset, record)
 

@@ -9,8 +9,11 @@ import pytest
 
 from ottla.broker.api import Pending
 from ottla.broker.broker import Broker
+from ottla.broker.coordination import Coordination
 from ottla.broker.directories import record_directory
 from ottla.broker.fetch_session import FetchSessions
+from ottla.broker.internal_topics import OFFSETS
+from ottla.broker.transaction_coordination import TransactionCoordination
 from ottla.broker.versions import ApiVersions
 from ottla.channel.connection import Connections
 from ottla.controller.controller import Controller
@@ -147,6 +150,10 @@ class Station:
             self.timers,
             lambda partition, directory: record_directory(self.broker, partition, directory),
             self.reports.append,
+        )
+        self.broker.coordination = Coordination(self.broker, self.entropy.uuid)
+        self.broker.transactions = TransactionCoordination(
+            self.broker, {OFFSETS.name: self.broker.coordination.groups}
         )
         self.connection = SimpleNamespace(listener=LISTENER, peer="127.0.0.1", closed=False)
         self.quorum.listen(self._follow)

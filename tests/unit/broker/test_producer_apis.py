@@ -4,6 +4,7 @@ import pytest
 
 from ottla.broker.apis.describe_producers import API as DESCRIBE_PRODUCERS
 from ottla.broker.apis.init_producer_id import API as INIT_PRODUCER_ID
+from ottla.broker.internal_topics import TRANSACTIONS, make
 from ottla.broker.producer_ids import ProducerIds
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.allocate_producer_ids import AllocateProducerIdsResponse
@@ -41,11 +42,21 @@ def test_an_id_without_an_epoch_makes_no_sense(station, fields):
         ({"transactional_id": "t", "keep_prepared_txn": True}, ErrorCode.UNSUPPORTED_VERSION),
         ({"transactional_id": "t", "transaction_timeout_ms": 0}, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
         ({"transactional_id": "t", "transaction_timeout_ms": 900_001}, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
-        ({"transactional_id": "t", "transaction_timeout_ms": 900_000}, ErrorCode.COORDINATOR_NOT_AVAILABLE),
     ],
 )
-def test_transactions_are_checked_and_put_off(station, fields, code):
+def test_transactions_are_checked(station, fields, code):
+    assert init(station, transactional_id="t") == (ErrorCode.NOT_COORDINATOR, -1, -1)
+    make(station.broker, TRANSACTIONS, lambda _: None)
+    station.settle()
     assert init(station, **fields) == (code, -1, -1)
+
+
+def test_a_transactional_id_keeps_its_producer_id_and_raises_the_epoch(station):
+    make(station.broker, TRANSACTIONS, lambda _: None)
+    station.settle()
+    code, producer_id, epoch = init(station, transactional_id="t", transaction_timeout_ms=900_000)
+    assert (code, epoch) == (0, 0)
+    assert init(station, transactional_id="t", transaction_timeout_ms=1000) == (0, producer_id, 1)
 
 
 def test_ids_are_not_used_again_after_a_start(station):

@@ -8,6 +8,7 @@ from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.durable import Durable, Part, Waits
 from ottla.broker.express import express
+from ottla.broker.verification import Refused, doubtful, verify
 from ottla.channel.connection import Connection
 from ottla.log.validation import MalformedBatch
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -30,6 +31,44 @@ def handle(
     request: ProduceRequest, version: int, connection: Connection, broker: Broker
 ) -> ProduceResponse | Pending | None:
     """Append everything, then answer, wait, or stay silent, as `acks` says."""
+    if request.transactional_id is not None and request.acks:
+        doubted = doubtful(request, version, broker)
+        if doubted is not None:
+            pending = Pending()
+            verify(
+                doubted,
+                version,
+                broker,
+                lambda refused: _finish(request, version, connection, broker, refused, pending),
+            )
+            return pending
+    response, waits = _append(request, version, connection, broker, {})
+    if response is None or not waits:
+        return response
+    return Durable(response, waits).pending
+
+
+def _finish(
+    request: ProduceRequest,
+    version: int,
+    connection: Connection,
+    broker: Broker,
+    refused: Refused,
+    pending: Pending,
+) -> None:
+    """Go on with a produce whose transaction has been looked up."""
+    response, waits = _append(request, version, connection, broker, refused)
+    assert response is not None, "acks=0 is not looked up"
+    if waits:
+        Durable(response, waits, pending)
+    else:
+        pending.resolve(response)
+
+
+def _append(
+    request: ProduceRequest, version: int, connection: Connection, broker: Broker, kept_out: Refused
+) -> tuple[ProduceResponse | None, Waits]:
+    """Append what may be, and return what to say of it, and what has to become durable before."""
     acks = request.acks
     now_ms = broker.clock.now_ms()
     table = broker.table
@@ -61,7 +100,10 @@ def handle(
                 if len(records) > _ATTRIBUTES_AT:
                     attributes = records[_ATTRIBUTES_AT]
                     if attributes & _TRANSACTIONAL:
-                        _refuse_transactional(request)
+                        if request.transactional_id is None:
+                            raise BrokerError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+                        if (partition.topic, partition.index) in kept_out:
+                            raise kept_out[partition.topic, partition.index]
                     if version < _ZSTD_SINCE and attributes & _CODEC_MASK == _ZSTD:
                         raise BrokerError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
                 tried = True
@@ -90,17 +132,8 @@ def handle(
         if refused:
             # Nobody reads an answer, so a closed connection is the only way to say it.
             connection.close()
-        return None
-    response = _response(responses=topics)
-    if not waits:
-        return response
-    return Durable(response, waits).pending
-
-
-def _refuse_transactional(request: ProduceRequest) -> None:
-    if request.transactional_id is None:
-        raise BrokerError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    raise BrokerError(ErrorCode.INVALID_TXN_STATE, "the partition is not part of an open transaction")
+        return None, waits
+    return _response(responses=topics), waits
 
 
 API = Api(ProduceRequest, ProduceResponse, handle, advertised_from=0, express=express)

@@ -1,0 +1,32 @@
+"""ConsumerGroupHeartbeat (68): join, stay in, and leave a group of the new protocol (KIP-848)."""
+
+from ottla.broker.api import Api, Pending
+from ottla.broker.broker import Broker
+from ottla.broker.coordination import client_of
+from ottla.channel.connection import Connection
+from ottla.wire.errors import BrokerError
+from ottla.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+
+def handle(
+    request: ConsumerGroupHeartbeatRequest, version: int, connection: Connection, broker: Broker
+) -> Pending:
+    """Hand the request to the group's coordinator."""
+    client = client_of(connection)
+
+    def finish(outcome: ConsumerGroupHeartbeatResponse | BrokerError) -> ConsumerGroupHeartbeatResponse:
+        if isinstance(outcome, BrokerError):
+            return ConsumerGroupHeartbeatResponse(error_code=outcome.code, error_message=outcome.message)
+        return outcome
+
+    return broker.coordination.group(
+        request.group_id,
+        lambda groups, now: groups.consumer.heartbeat(request, version, client, now),
+        finish,
+    )
+
+
+API = Api(ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, handle)

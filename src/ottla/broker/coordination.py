@@ -1,0 +1,194 @@
+"""The coordinators on this broker, and how a request reaches its own.
+
+O1  Requests about one name go to the machine of one partition; those about many are split, and answered together.
+O2  An answer that comes later, as JoinGroup's does, is found by the token that went with the request.
+"""
+
+from collections.abc import Callable, Iterable
+from itertools import count
+from typing import Any, TypeVar
+
+from ottla.broker.api import Pending
+from ottla.broker.broker import Broker
+from ottla.broker.coordinators import Coordinators, partition_of
+from ottla.broker.group_topics import GroupTopics
+from ottla.broker.internal_topics import OFFSETS, partitions
+from ottla.channel.connection import Connection
+from ottla.groups.classic.records import KINDS as CLASSIC_KINDS
+from ottla.groups.consumer.records import KINDS as CONSUMER_KINDS
+from ottla.groups.machine import Groups
+from ottla.groups.offset_records import KINDS as OFFSET_KINDS
+from ottla.groups.share.records import KINDS as SHARE_KINDS
+from ottla.groups.shelf import Shelf
+from ottla.metadata.config import ConfigType
+from ottla.metadata.settings.group import effective_group
+from ottla.replicated.decision import Decision, Effect
+from ottla.replicated.keyed import Answer, Client
+from ottla.wire.compression import Codec
+from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.message import Message
+
+R = TypeVar("R")
+
+
+class Coordination:
+    """Groups and offsets, for the partitions of `__consumer_offsets` that this broker leads."""
+
+    def __init__(self, broker: Broker, unique: Callable[[], bytes]) -> None:
+        self._broker = broker
+        self._unique = unique
+        self._tokens = count(1)
+        self._waiting: dict[int, Pending] = {}
+        self.groups: Coordinators[Groups] = Coordinators(
+            OFFSETS.name,
+            {**OFFSET_KINDS, **CLASSIC_KINDS, **CONSUMER_KINDS, **SHARE_KINDS},
+            broker.table,
+            broker.clock,
+            broker,
+            self._make_groups,
+            self._perform,
+            Codec(broker.settings["offsets.topic.compression.codec"]),
+        )
+
+    def _make_groups(self, index: int) -> Groups:
+        shelf = Shelf(GroupTopics(self._broker), self._broker.settings, self._config, self._unique)
+        return Groups(shelf)
+
+    def _config(self, group_id: str, name: str) -> Any:
+        broker = self._broker
+        overrides = broker.image.configs.of(ConfigType.GROUP, group_id)
+        return effective_group(broker.settings, overrides)[name]
+
+    def _perform(self, effect: Effect) -> None:
+        assert isinstance(effect, Answer), effect
+        pending = self._waiting.pop(effect.token, None)
+        if pending is not None:
+            pending.resolve(effect.message)
+
+    # The way of a request
+
+    def group(
+        self,
+        group_id: str,
+        decide: Callable[[Groups, int], Decision[R]],
+        finish: Callable[[R | BrokerError], Message],
+    ) -> Pending:
+        """Ask the coordinator of a group; `finish` turns its answer, or its refusal, into the response."""
+        pending = Pending()
+        self.groups.submit(self.index(group_id), decide, lambda outcome: pending.resolve(finish(outcome)))
+        return pending
+
+    def group_later(
+        self,
+        group_id: str,
+        decide: Callable[[Groups, int, int], Decision[None]],
+        refuse: Callable[[ErrorCode], Message],
+    ) -> Pending:
+        """Ask the coordinator of a group, which answers when it can; `decide` is given the token of the answer."""
+        pending = Pending()
+        token = next(self._tokens)
+        self._waiting[token] = pending
+
+        def done(outcome: BrokerError | None) -> None:
+            if isinstance(outcome, BrokerError) and self._waiting.pop(token, None) is not None:
+                pending.resolve(refuse(outcome.code))
+
+        self.groups.submit(self.index(group_id), lambda groups, now: decide(groups, token, now), done)
+        return pending
+
+    def each_group(
+        self,
+        group_ids: Iterable[str],
+        decide: Callable[[Groups, list[str], int], Decision[list[R]]],
+        refuse: Callable[[str, ErrorCode], R],
+        finish: Callable[[list[R]], Message],
+    ) -> Pending:
+        """Ask the coordinators of several groups, and answer with what all of them say."""
+        split: dict[int, list[str]] = {}
+        for group_id in group_ids:
+            split.setdefault(self.index(group_id), []).append(group_id)
+        gathering = _Gathering(len(split), finish)
+        for index, ids in split.items():
+            self._ask(index, ids, decide, refuse, gathering)
+        gathering.check()
+        return gathering.pending
+
+    def _ask(
+        self,
+        index: int,
+        ids: list[str],
+        decide: Callable[[Groups, list[str], int], Decision[list[R]]],
+        refuse: Callable[[str, ErrorCode], R],
+        gathering: "_Gathering",
+    ) -> None:
+        def done(outcome: list[R] | BrokerError) -> None:
+            if isinstance(outcome, BrokerError):
+                gathering.add([refuse(group_id, outcome.code) for group_id in ids])
+            else:
+                gathering.add(outcome)
+
+        self.groups.submit(index, lambda groups, now: decide(groups, ids, now), done)
+
+    def every_partition(
+        self,
+        decide: Callable[[Groups, int], Decision[list[R]]],
+        finish: Callable[[list[R], ErrorCode], Message],
+    ) -> Pending:
+        """Ask every coordinator of groups on this broker."""
+        topic = self._broker.image.topics.by_name.get(OFFSETS.name)
+        indexes = (
+            []
+            if topic is None
+            else [index for index, state in topic.partitions.items() if state.leader == self._broker.node_id]
+        )
+        worst = ErrorCode.NONE
+
+        def finished(found: list[R]) -> Message:
+            return finish(found, worst)
+
+        gathering = _Gathering(len(indexes), finished)
+
+        def done(outcome: list[R] | BrokerError) -> None:
+            nonlocal worst
+            if isinstance(outcome, BrokerError):
+                # A partition that has another coordinator by now is listed there.
+                if outcome.code is not ErrorCode.NOT_COORDINATOR:
+                    worst = outcome.code
+                outcome = []
+            gathering.add(outcome)
+
+        for index in indexes:
+            self.groups.submit(index, decide, done)
+        gathering.check()
+        return gathering.pending
+
+    def index(self, name: str) -> int:
+        """Return the partition of `__consumer_offsets` that a group belongs to."""
+        return partition_of(name, partitions(self._broker, OFFSETS))
+
+
+class _Gathering:
+    """Parts of an answer, until all are there."""
+
+    __slots__ = ("_finish", "_found", "_left", "pending")
+
+    def __init__(self, left: int, finish: Callable[[list[Any]], Message]) -> None:
+        self.pending = Pending()
+        self._found: list[Any] = []
+        self._left = left + 1
+        self._finish = finish
+
+    def add(self, part: list[Any]) -> None:
+        self._found += part
+        self.check()
+
+    def check(self) -> None:
+        """One part less to wait for; the last call is that of the one who asked."""
+        self._left -= 1
+        if self._left == 0:
+            self.pending.resolve(self._finish(self._found))
+
+
+def client_of(connection: Connection) -> Client:
+    """Who asks, as coordinators write it down."""
+    return Client(bytes(connection.session.client_id).decode(errors="replace"), f"/{connection.peer}")

@@ -1,0 +1,227 @@
+"""The coordinators of one internal topic: a machine for each of its partitions, over that partition's log.
+
+K1  A name belongs to one partition for good: Java's hash of it, modulo the number of partitions, as in Kafka.
+K2  A machine is made when somebody first asks for its partition. Until its log is read, whoever asks hears
+    COORDINATOR_LOAD_IN_PROGRESS; a short log is read on the spot.
+K3  One timer a machine, set to its next deadline.
+K4  A partition that fails or goes takes its machine along; whoever waits hears NOT_COORDINATOR and looks for the next.
+
+    submit() --no machine--> loading --log read--> serving --partition gone--> dropped
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, Protocol, TypeVar
+
+from ottla.broker.broker import Timers
+from ottla.partition.journal import PartitionJournal, Replay
+from ottla.partition.partition import Partition
+from ottla.partition.table import PartitionTable
+from ottla.replicated.decision import Decision, Effect
+from ottla.replicated.host import Host
+from ottla.replicated.keyed import KeyedRecord, Kinds
+from ottla.wire.compression import Codec
+from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.world.clock import Clock
+
+_PIECES_AT_ONCE = 8
+
+# What a coordinator says when its own log refuses a record.
+_SAID = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+
+
+class Coordinator(Protocol):
+    """A machine that a coordinator runs."""
+
+    @property
+    def deadline(self) -> int | None:
+        """When `expire` is next worth calling."""
+        ...
+
+    def apply(self, offset: int, record: KeyedRecord) -> None:
+        """Take one record in."""
+        ...
+
+    def apply_pending(self, producer_id: int, offset: int, record: KeyedRecord) -> None:
+        """Take in a record of an open transaction."""
+        ...
+
+    def end_transaction(self, producer_id: int, committed: bool) -> None:
+        """Make the pending records of a transaction count, or forget them."""
+        ...
+
+    def expire(self, now: int) -> Decision[None]:
+        """Say what the passing of time asks for."""
+        ...
+
+    def lead(self, now: int) -> Decision[None]:
+        """Say what is to be done once the log has been read: timers to set, work to take up again."""
+        ...
+
+
+M = TypeVar("M", bound=Coordinator)
+R = TypeVar("R")
+Done = Callable[[R | BrokerError], None]
+
+
+class _Seat(Generic[M]):
+    """One partition's machine, from the first question on."""
+
+    __slots__ = ("deadline", "host", "journal", "machine", "partition", "replay", "timer")
+
+    def __init__(self, partition: Partition, machine: M) -> None:
+        self.partition = partition
+        self.machine = machine
+        self.host: Host[M] | None = None
+        self.journal: PartitionJournal | None = None
+        self.replay: Replay | None = None
+        self.timer: Any = None
+        self.deadline: int | None = None
+
+
+class Coordinators(Generic[M]):
+    """All machines of one internal topic on this broker. `perform` carries out what they want done."""
+
+    def __init__(
+        self,
+        topic: str,
+        kinds: Kinds,
+        table: PartitionTable,
+        clock: Clock,
+        timers: Timers,
+        make: Callable[[int], M],
+        perform: Callable[[Effect], None],
+        codec: Codec = Codec.NONE,
+    ) -> None:
+        self.topic = topic
+        self._kinds = kinds
+        self._table = table
+        self._clock = clock
+        self._timers = timers
+        self._make = make
+        self._perform = perform
+        self._codec = codec
+        self._seats: dict[int, _Seat[M]] = {}
+
+    @property
+    def machines(self) -> Iterable[M]:
+        """Every machine that has read its log."""
+        return [seat.machine for seat in self._seats.values() if seat.host is not None]
+
+    def submit(self, index: int, decide: Callable[[M, int], Decision[R]], done: Done[R]) -> None:
+        """Let the machine of a partition decide, and call back once that is committed, or with the reason why not."""
+        try:
+            seat = self._seat(index)
+        except BrokerError as error:
+            done(error)
+            return
+        host = seat.host
+        if host is None:
+            done(BrokerError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+            return
+        host.submit(decide, lambda outcome: done(_said(outcome)), self._clock.now_ms())
+        self._arm(seat)
+
+    def transaction_ended(self, index: int, producer_id: int, committed: bool) -> None:
+        """A marker was appended to one of the partitions; a machine that still reads its log will come to it."""
+        seat = self._seats.get(index)
+        if seat is not None and seat.journal is not None:
+            seat.machine.end_transaction(producer_id, committed)
+            seat.journal.watch()
+
+    def _seat(self, index: int) -> _Seat[M]:
+        seat = self._seats.get(index)
+        if seat is not None:
+            if seat.partition.error is None:
+                return seat
+            self._leave(index, seat)
+        try:
+            partition = self._table.by_name(self.topic, index)
+        except BrokerError:
+            raise BrokerError(ErrorCode.NOT_COORDINATOR) from None
+        if partition.error is not None:
+            raise BrokerError(ErrorCode.NOT_COORDINATOR)
+        machine = self._make(index)
+        seat = self._seats[index] = _Seat(partition, machine)
+        seat.replay = Replay(partition, machine, self._kinds)
+        self._load(seat)
+        return seat
+
+    def _load(self, seat: _Seat[M]) -> None:
+        """Read some of the log, and the rest in later turns of the loop."""
+        replay = seat.replay
+        assert replay is not None, "a seat is loaded once"
+        for _ in range(_PIECES_AT_ONCE):
+            if not replay.step():
+                self._open(seat)
+                return
+        self._timers.call_soon(lambda: self._load(seat))
+
+    def _open(self, seat: _Seat[M]) -> None:
+        seat.replay = None
+
+        def committed(error: BrokerError | None) -> None:
+            if error is None:
+                host.commit(seat.partition.high_watermark)
+            else:
+                host.drop(_said(error))
+
+        journal = seat.journal = PartitionJournal(seat.partition, self._codec, committed)
+        host = seat.host = Host(seat.machine, journal, self._perform)
+        host.submit(lambda machine, now: machine.lead(now), _nobody, self._clock.now_ms())
+        self._arm(seat)
+
+    def _leave(self, index: int, seat: _Seat[M]) -> None:
+        del self._seats[index]
+        if seat.timer is not None:
+            seat.timer.cancel()
+        if seat.host is not None:
+            seat.host.drop(BrokerError(ErrorCode.NOT_COORDINATOR))
+
+    # Time
+
+    def _arm(self, seat: _Seat[M]) -> None:
+        deadline = seat.machine.deadline
+        if deadline == seat.deadline:
+            return
+        if seat.timer is not None:
+            seat.timer.cancel()
+            seat.timer = None
+        seat.deadline = deadline
+        if deadline is not None:
+            wait_ms = max(0, deadline - self._clock.now_ms())
+            seat.timer = self._timers.call_later(wait_ms / 1000, lambda: self._ring(seat))
+
+    def _ring(self, seat: _Seat[M]) -> None:
+        seat.timer = seat.deadline = None
+        if seat.host is not None and seat.partition.error is None:
+            seat.host.expire(self._clock.now_ms())
+            self._arm(seat)
+
+
+def partition_of(name: str, partitions: int) -> int:
+    """Return which partition of an internal topic a group or transactional id belongs to."""
+    number = 0
+    data = name.encode("utf-16-be")
+    for at in range(0, len(data), 2):
+        number = (31 * number + (data[at] << 8 | data[at + 1])) & 0xFFFFFFFF
+    # Java's Math.abs of the smallest integer would be negative; Kafka takes 0 for it.
+    signed = number - (1 << 32) if number & 0x80000000 else number
+    return (0 if signed == -(1 << 31) else abs(signed)) % partitions
+
+
+def _said(outcome: Any) -> Any:
+    if isinstance(outcome, BrokerError) and outcome.code in _SAID:
+        return BrokerError(_SAID[outcome.code], outcome.message)
+    return outcome
+
+
+def _nobody(_: object) -> None:
+    """Receive a reply nobody waits for."""

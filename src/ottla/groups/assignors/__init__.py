@@ -1,0 +1,1 @@
+"""Assignors: which member of a group shall read which partition. Pure functions over plain data."""

@@ -1,0 +1,243 @@
+"""The machine of one partition of `__consumer_offsets`: groups of every protocol, and the offsets they commit.
+
+G1  A name is of one kind of group at a time; commands of the classic protocol go to whichever kind the group is of.
+G2  A record changes the state of the part it belongs to, and of no other, whether it is live or replayed.
+G3  A timer whose records the journal refuses is not lost: it is due again a little later.
+G4  In one step of time a group is dealt with once, so that every decision sees the records of the one before. What is
+    said of changes that need no record does not depend on records of others: the journal may refuse those.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from ottla.groups.classic import records as classic_records
+from ottla.groups.classic.groups import ClassicGroups
+from ottla.groups.consumer import records as consumer_records
+from ottla.groups.consumer.desk import Match, no_engine
+from ottla.groups.consumer.groups import ConsumerGroups
+from ottla.groups.group import Kind
+from ottla.groups.listing import Listing
+from ottla.groups.offset_records import KINDS as OFFSET_KINDS
+from ottla.groups.offsets import Offsets
+from ottla.groups.share import records as share_records
+from ottla.groups.share.groups import ShareGroups
+from ottla.groups.shelf import Shelf, TimerKey
+from ottla.replicated.decision import Decision, Effect
+from ottla.replicated.keyed import Client, KeyedRecord, Kinds
+from ottla.wire.message import Message
+from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from ottla.wire.messages.join_group import JoinGroupRequest
+from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from ottla.wire.messages.sync_group import SyncGroupRequest
+
+_AT_ONCE = 0
+# How soon what the journal refused is tried again, and how many records one step of time may come to.
+_RETRY_MS = 1_000
+_RECORDS_MAX = 500
+
+
+class KindOfGroups(Protocol):
+    """All groups of one protocol."""
+
+    def apply(self, record: KeyedRecord) -> None:
+        """Take in one of its records."""
+        ...
+
+    def expire(self, key: TimerKey, now: int) -> Decision[None]:
+        """Do what one of its timers is for."""
+        ...
+
+
+class Part(NamedTuple):
+    """A kind of groups: what its timers are called, its types of records, and what sets its timers after a replay."""
+
+    name: str
+    kinds: Kinds
+    groups: KindOfGroups
+    lead: Callable[[int], object]
+
+
+class Groups:
+    """All groups and offsets of one partition.
+
+    `listing` and `offsets` hold the commands that concern every kind; those of the classic protocol are here, and those
+    of a single kind belong to `consumer` and `share`. `match` is the engine for regular expressions, and `kinds` are
+    further kinds of groups.
+    """
+
+    __slots__ = (
+        "_parts",
+        "_retried",
+        "_routes",
+        "_unsaid",
+        "classic",
+        "consumer",
+        "kinds",
+        "listing",
+        "offsets",
+        "share",
+        "shelf",
+    )
+
+    def __init__(self, shelf: Shelf, match: Match = no_engine, kinds: Sequence[Part] = ()) -> None:
+        self.shelf = shelf
+        self.classic = ClassicGroups(shelf)
+        self.consumer = ConsumerGroups(shelf, match)
+        self.share = ShareGroups(shelf)
+        self.offsets = Offsets(shelf, self.classic)
+        self.listing = Listing(shelf, self.offsets)
+        parts = (
+            Part("classic", classic_records.KINDS, self.classic, self.classic.lead),
+            Part("consumer", consumer_records.KINDS, self.consumer, self.consumer.lead),
+            Part("share", share_records.KINDS, self.share, self.share.loaded),
+            *kinds,
+        )
+        self._parts = {part.name: part for part in parts}
+        self._routes = {kind: part.groups for part in parts for kind in part.kinds}
+        # The types of records this machine reads.
+        self.kinds: Kinds = dict(OFFSET_KINDS) | {
+            kind: pair for part in parts for kind, pair in part.kinds.items()
+        }
+        # Timers to be set off again unless this record is applied.
+        self._retried: tuple[KeyedRecord, list[TimerKey]] | None = None
+        # What is to be said for changes that needed no record, while others of the same step did.
+        self._unsaid: list[Effect] = []
+
+    # Commands of the classic protocol
+
+    def join(
+        self, request: JoinGroupRequest, version: int, client: Client, token: int, now: int
+    ) -> Decision[None]:
+        """Serve JoinGroup, versions 0 to 9; answered by an `Answer(token, JoinGroupResponse)`."""
+        # One that has no members becomes a classic group.
+        if self._is_consumers(request.group_id) and self.shelf.groups[request.group_id].state != "Empty":
+            return self.consumer.classic_join(request, version, client, token, now)
+        return self.classic.join(request, version, client, token, now)
+
+    def sync(self, request: SyncGroupRequest, version: int, token: int, now: int) -> Decision[None]:
+        """Serve SyncGroup, versions 0 to 5; answered by an `Answer(token, SyncGroupResponse)`."""
+        if self._is_consumers(request.group_id):
+            return self.consumer.classic_sync(request, version, token, now)
+        return self.classic.sync(request, version, token, now)
+
+    def heartbeat(self, request: HeartbeatRequest, now: int) -> Decision[HeartbeatResponse]:
+        """Serve Heartbeat, versions 0 to 4."""
+        if self._is_consumers(request.group_id):
+            return self.consumer.classic_heartbeat(request, now)
+        return self.classic.heartbeat(request, now)
+
+    def leave(self, request: LeaveGroupRequest, version: int, now: int) -> Decision[LeaveGroupResponse]:
+        """Serve LeaveGroup, versions 0 to 5."""
+        if self._is_consumers(request.group_id):
+            return self.consumer.classic_leave(request, version, now)
+        return self.classic.leave(request, version, now)
+
+    def forget(self, token: int) -> None:
+        """Nobody waits for this answer any more. A classic member keeps its seat, as one who is slow to come back."""
+        self.share.forget(token)
+
+    def forget_topics(self, deleted: Mapping[str, bytes]) -> Decision[None]:
+        """Topics were deleted, given by name and id: their offsets go, and what share groups know of their state."""
+        return _together(
+            [self.offsets.forget_topics(deleted), self.share.topics_deleted(list(deleted.values()))]
+        )
+
+    # The log
+
+    def apply(self, offset: int, record: KeyedRecord) -> None:
+        """Take in one record."""
+        if self._retried is not None and self._retried[0] is record:
+            for key in self._retried[1]:
+                self.shelf.timers.cancel(key)
+            self._retried = None
+        kind = record.key.api_key
+        if kind in OFFSET_KINDS:
+            self.offsets.apply(offset, record)
+            return
+        assert kind in self._routes, f"a record of type {kind}"
+        self._routes[kind].apply(record)
+        self.offsets.group_seen(_group_id(record.key))
+
+    def apply_pending(self, producer_id: int, offset: int, record: KeyedRecord) -> None:
+        """Take in a record that is part of a producer's open transaction."""
+        if record.key.api_key in OFFSET_KINDS:
+            self.offsets.apply_pending(producer_id, offset, record)
+        else:
+            self.apply(offset, record)
+
+    def end_transaction(self, producer_id: int, committed: bool) -> None:
+        """End a producer's transaction as its marker says."""
+        self.offsets.end_transaction(producer_id, committed)
+
+    def lead(self, now: int) -> Decision[None]:
+        """Begin to lead, the log being read; no command may come before."""
+        for part in self._parts.values():
+            part.lead(now)
+        return Decision(None)
+
+    # Time
+
+    @property
+    def deadline(self) -> int | None:
+        """When `expire` is next worth calling."""
+        return _AT_ONCE if self._unsaid else self.shelf.timers.next_deadline
+
+    def expire(self, now: int) -> Decision[None]:
+        """Do what is due."""
+        if self._unsaid:
+            unsaid, self._unsaid = self._unsaid, []
+            return Decision(None, (), tuple(unsaid))
+        timers = self.shelf.timers
+        recorded: list[Decision[None]] = []
+        retried: list[TimerKey] = []
+        busy: set[str] = set()
+        count = 0
+        for key in timers.due(now):
+            if key[1] in busy or count >= _RECORDS_MAX:
+                timers.set(key, now)
+                continue
+            decision = self._expire(key, now)
+            if not decision.records:
+                self._unsaid += decision.after
+                continue
+            recorded.append(decision)
+            busy.add(key[1])
+            count += len(decision.records)
+            if key not in timers:
+                timers.set(key, now + _RETRY_MS)
+                retried.append(key)
+        if not recorded:
+            unsaid, self._unsaid = self._unsaid, []
+            return Decision(None, (), tuple(unsaid))
+        together = _together(recorded)
+        first = together.records[0]
+        assert isinstance(first, KeyedRecord)
+        self._retried = (first, retried)
+        return together
+
+    def _expire(self, key: TimerKey, now: int) -> Decision[None]:
+        if key[0] == "offsets":
+            return self.offsets.expire(key, now)
+        return self._parts[key[0]].groups.expire(key, now)
+
+    def _is_consumers(self, group_id: str) -> bool:
+        group = self.shelf.groups.get(group_id)
+        return group is not None and group.kind is Kind.CONSUMER
+
+
+def _together(decisions: Sequence[Decision[None]]) -> Decision[None]:
+    records: list[object] = []
+    after: list[Effect] = []
+    for decision in decisions:
+        records += decision.records
+        after += decision.after
+    return Decision(None, tuple(records), tuple(after))
+
+
+def _group_id(key: Message) -> str:
+    """Return the group that a record is of; classic ones call it by another name."""
+    group_id = getattr(key, "group_id", None)
+    if group_id is None:
+        group_id = getattr(key, "group")  # noqa: B009
+    assert isinstance(group_id, str)
+    return group_id
