@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from ottla.broker.api import Pending
 from ottla.broker.broker import Broker
 from ottla.broker.coordinators import Coordinators, partition_of
+from ottla.broker.expression import match
 from ottla.broker.group_topics import GroupTopics
 from ottla.broker.internal_topics import OFFSETS, partitions
 from ottla.channel.connection import Connection
@@ -52,7 +53,7 @@ class Coordination:
 
     def _make_groups(self, index: int) -> Groups:
         shelf = Shelf(GroupTopics(self._broker), self._broker.settings, self._config, self._unique)
-        return Groups(shelf)
+        return Groups(shelf, match)
 
     def _config(self, group_id: str, name: str) -> Any:
         broker = self._broker
