@@ -1,5 +1,6 @@
 """What this machine lacks: the tests that need it are skipped, and the end of the run says so."""
 
+import shutil
 from typing import NoReturn
 
 import pytest
@@ -29,3 +30,9 @@ def need_kafka() -> None:
         jars.classpath()
     except jars.KafkaAbsent as absent:
         skip_aloud(f"Apache Kafka {jars.VERSION}: {absent}")
+
+
+def need_go() -> None:
+    """Skip the test where there is no Go."""
+    if shutil.which("go") is None:
+        skip_aloud("Go is not installed")

@@ -181,7 +181,10 @@ def test_a_failed_read_takes_the_directory_offline(runner: NodeThread) -> None:
     """As in Kafka. Whoever reads other partitions, even with the same request, is not troubled."""
     with hand(runner.port) as client:
         good, bad = spread(runner, client)
+        # The newest batch is in memory; the one before it is not.
+        assert client.produce("t", batch(b"newest"), partition=bad[0]) == (ErrorCode.NONE, 1)
         break_down(runner, BAD, "read").broken = True
+        assert client.fetch("t", 1, partition=bad[0])[0] is ErrorCode.NONE
         assert client.fetch("t", 0, partition=bad[0])[0] is FAILED
         check_the_rest(runner, client, good, bad)
     check_restart(runner, good, bad)

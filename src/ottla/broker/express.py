@@ -15,7 +15,7 @@ from typing import Any
 from ottla.broker.api import Pending
 from ottla.broker.broker import Broker
 from ottla.broker.durable import Durable, Part
-from ottla.wire.errors import BrokerError
+from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.produce import ProduceResponse
 
 _SINCE = 9  # the first flexible version
@@ -40,6 +40,7 @@ _NO_TAGS = b"\0\0\0"  # of the partition, the topic and the request
 _ATTRIBUTES_AT = 22
 _TRANSACTIONAL = 0x10
 _BATCH_BYTES_MIN = 61
+_UNSTAMPED = bytes(8)  # the base offset of a client's batch
 
 Topic = ProduceResponse.TopicProduceResponse
 
@@ -86,7 +87,11 @@ def express(
         base_offset, end_offset, append_time_ms, _ = partition.append(
             memoryview(buffer)[begin:beyond], broker.clock.now_ms()
         )
-    except (BrokerError, struct.error, IndexError, UnicodeDecodeError):
+    except BrokerError as error:
+        if error.code is ErrorCode.KAFKA_STORAGE_ERROR:
+            buffer[begin : begin + 8] = _UNSTAMPED  # it was given its offset before the write failed
+        return None
+    except (struct.error, IndexError, UnicodeDecodeError):
         return None
     partition.produce_requests += 1
     if end_offset > partition.high_watermark:

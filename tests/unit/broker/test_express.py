@@ -1,5 +1,6 @@
 """The express lane gives what the common road gives, to the byte, and leaves to it what is not of its form."""
 
+import errno
 import struct
 from types import SimpleNamespace
 
@@ -163,3 +164,21 @@ def test_an_answer_waits_until_its_records_are_durable(roads, version, failure):
         road.replies[:] = pending.parts
     assert roads[0].went == [True]
     assert roads[0].replies == roads[1].replies
+
+
+def test_a_batch_whose_write_failed_is_not_refused_for_its_stamp(roads, monkeypatch):
+    for road in roads:
+        partition = road.station.table.by_name("t", 0)
+        road.send(10, request(10, batch(), road.topic_id))
+
+        def fail(*_):
+            raise OSError(errno.ENOSPC, "no space left")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(type(partition.log._active.file), "append", fail)
+            road.send(10, request(10, batch(), road.topic_id))
+        road.send(10, request(10, batch(), road.topic_id))
+        assert partition.log.end_offset == 2
+    assert roads[0].went == [True, False, True]
+    mine, theirs = ([reply.replace(b"/a/", b"/b/") for reply in road.replies] for road in roads)
+    assert mine == theirs
