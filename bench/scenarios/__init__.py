@@ -5,6 +5,7 @@ from collections.abc import Callable
 from bench.scenarios.big_batches import big_batches, durable
 from bench.scenarios.connections import connections
 from bench.scenarios.consume import consume
+from bench.scenarios.coordination import commits, idle_members, settling, transactions
 from bench.scenarios.flat import flat
 from bench.scenarios.latency import latency
 from bench.scenarios.memory import memory
@@ -26,6 +27,10 @@ SCENARIOS: dict[str, Scenario] = {
     "flat": flat,
     "partitions": partitions,
     "connections": connections,
+    "commits": commits,
+    "transactions": transactions,
+    "settling": settling,
+    "idle_members": idle_members,
 }
 
 # Flatness is a ratio of Ottla to itself, and 20 GB are dear: Kafka sits this one out.

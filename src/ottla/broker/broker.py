@@ -23,6 +23,7 @@ from ottla.world.clock import Clock
 
 if TYPE_CHECKING:
     from ottla.broker.coordination import Coordination
+    from ottla.broker.share_coordination import ShareCoordination
     from ottla.broker.transaction_coordination import TransactionCoordination
     from ottla.partition.move import Mover
 
@@ -69,6 +70,7 @@ class Broker:
         self.mover: Mover | None = None
         self.coordination: Coordination
         self.transactions: TransactionCoordination
+        self.share: ShareCoordination
         self.call_soon = timers.call_soon
         self.call_later = timers.call_later
         self.submit = quorum.submit

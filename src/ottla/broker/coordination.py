@@ -19,6 +19,7 @@ from ottla.groups.classic.records import KINDS as CLASSIC_KINDS
 from ottla.groups.consumer.records import KINDS as CONSUMER_KINDS
 from ottla.groups.machine import Groups
 from ottla.groups.offset_records import KINDS as OFFSET_KINDS
+from ottla.groups.share.effects import DeleteState, InitializeState
 from ottla.groups.share.records import KINDS as SHARE_KINDS
 from ottla.groups.shelf import Shelf
 from ottla.metadata.config import ConfigType
@@ -61,6 +62,9 @@ class Coordination:
         return effective_group(broker.settings, overrides)[name]
 
     def _perform(self, effect: Effect) -> None:
+        if isinstance(effect, InitializeState | DeleteState):
+            self._broker.share.perform(effect)
+            return
         assert isinstance(effect, Answer), effect
         pending = self._waiting.pop(effect.token, None)
         if pending is not None:

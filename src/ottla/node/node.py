@@ -26,6 +26,7 @@ from ottla.broker.metrics.page import Page
 from ottla.broker.metrics.server import MetricsServer
 from ottla.broker.served import APIS
 from ottla.broker.session import Session
+from ottla.broker.share_coordination import ShareCoordination
 from ottla.broker.transaction_coordination import TransactionCoordination
 from ottla.broker.versions import ApiVersions
 from ottla.channel.connection import Connection, Connections
@@ -116,6 +117,7 @@ class Node:
         self.broker.transactions = TransactionCoordination(
             self.broker, {OFFSETS.name: self.broker.coordination.groups}
         )
+        self.broker.share = ShareCoordination(self.broker)
         self.dispatcher = Dispatcher(APIS, self.broker, self.report)
         self.quorum.listen(self._follow)
         try:
@@ -348,6 +350,8 @@ class Node:
         if own is not None:
             self.broker.epoch = own.epoch
         self.broker.adopt(image)
+        if delta.removed_topics:
+            self.broker.share.topics_deleted(list(delta.removed_topics))
         if self._joined.done():
             record_misplaced(
                 self.broker,

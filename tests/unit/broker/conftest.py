@@ -13,6 +13,7 @@ from ottla.broker.coordination import Coordination
 from ottla.broker.directories import record_directory
 from ottla.broker.fetch_session import FetchSessions
 from ottla.broker.internal_topics import OFFSETS
+from ottla.broker.share_coordination import ShareCoordination
 from ottla.broker.transaction_coordination import TransactionCoordination
 from ottla.broker.versions import ApiVersions
 from ottla.channel.connection import Connections
@@ -155,7 +156,8 @@ class Station:
         self.broker.transactions = TransactionCoordination(
             self.broker, {OFFSETS.name: self.broker.coordination.groups}
         )
-        self.connection = SimpleNamespace(listener=LISTENER, peer="127.0.0.1", closed=False)
+        self.broker.share = ShareCoordination(self.broker)
+        self.connection = SimpleNamespace(listener=LISTENER, peer="127.0.0.1", closed=False, on_close=None)
         self.quorum.listen(self._follow)
         self.quorum.start(self._lead)
         self._join()
@@ -189,6 +191,8 @@ class Station:
         if NODE_ID in image.brokers:
             self.broker.epoch = image.brokers[NODE_ID].epoch
         self.broker.adopt(image)
+        if delta.removed_topics:
+            self.broker.share.topics_deleted(list(delta.removed_topics))
 
     def _join(self):
         endpoint = Endpoint(LISTENER, SecurityProtocol.PLAINTEXT, "localhost", 9092)

@@ -1,4 +1,4 @@
-"""DeleteGroups (42): remove groups that nobody is in, with their offsets."""
+"""DeleteGroups (42): remove groups that nobody is in, with their offsets and the state of their share partitions."""
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
@@ -10,12 +10,20 @@ Deleted = DeleteGroupsResponse.DeletableGroupResult
 
 def handle(request: DeleteGroupsRequest, version: int, connection: Connection, broker: Broker) -> Pending:
     """Ask the coordinator of each group."""
-    return broker.coordination.each_group(
-        request.groups_names,
-        lambda groups, ids, now: groups.listing.delete(ids),
-        lambda group_id, code: Deleted(group_id=group_id, error_code=code),
-        lambda results: DeleteGroupsResponse(results=results),
-    )
+    pending = Pending()
+    results: dict[str, Deleted] = {}
+    names = list(dict.fromkeys(request.groups_names))
+
+    def deleted(result: Deleted) -> None:
+        results[result.group_id] = result
+        if len(results) == len(names):
+            pending.resolve(DeleteGroupsResponse(results=[results[name] for name in names]))
+
+    for name in names:
+        broker.share.delete_group(name, deleted)
+    if not names:
+        pending.resolve(DeleteGroupsResponse())
+    return pending
 
 
 API = Api(DeleteGroupsRequest, DeleteGroupsResponse, handle)

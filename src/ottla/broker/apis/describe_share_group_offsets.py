@@ -1,0 +1,96 @@
+"""DescribeShareGroupOffsets (90): where share groups are in their partitions, and how far behind."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ottla.broker.api import Api, Pending
+from ottla.broker.broker import Broker
+from ottla.channel.connection import Connection
+from ottla.groups.share.describe import AskedOffsets, EndOffset, GroupOffsets, has_lag
+from ottla.wire.errors import BrokerError
+from ottla.wire.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsResponse,
+)
+from ottla.wire.messages.read_share_group_state_summary import ReadShareGroupStateSummaryResponse
+
+
+def handle(
+    request: DescribeShareGroupOffsetsRequest, version: int, connection: Connection, broker: Broker
+) -> Pending:
+    """Describe every group, and answer once all are."""
+    pending = Pending()
+    found: dict[int, GroupOffsets] = {}
+
+    def described(at: int) -> Callable[[GroupOffsets], None]:
+        def take(group: GroupOffsets) -> None:
+            found[at] = group
+            finish()
+
+        return take
+
+    def finish() -> None:
+        if begun and len(found) == len(request.groups):
+            groups = [found[at] for at in range(len(found))]
+            pending.resolve(DescribeShareGroupOffsetsResponse(groups=groups))
+
+    begun = False
+    for at, asked in enumerate(request.groups):
+        _describe(broker, asked, described(at))
+    begun = True
+    finish()
+    return pending
+
+
+def _describe(broker: Broker, asked: AskedOffsets, done: Callable[[GroupOffsets], None]) -> None:
+    coordination, share = broker.coordination, broker.share
+    index = coordination.index(asked.group_id)
+
+    def refuse(error: BrokerError) -> None:
+        done(GroupOffsets(group_id=asked.group_id, error_code=error.code, error_message=error.message))
+
+    def finish(outcome: GroupOffsets | BrokerError) -> None:
+        if isinstance(outcome, BrokerError):
+            refuse(outcome)
+        else:
+            done(outcome)
+
+    def summed_up(response: ReadShareGroupStateSummaryResponse) -> None:
+        ends = _end_offsets(broker, response)
+        coordination.groups.submit(
+            index, lambda groups, now: groups.share.offsets_described(asked, response, ends), finish
+        )
+
+    def wanted(outcome: Any) -> None:
+        if isinstance(outcome, BrokerError):
+            refuse(outcome)
+        else:
+            share.states.ask_patiently(outcome, summed_up)
+
+    try:
+        share.check()
+    except BrokerError as error:
+        refuse(error)
+        return
+    if asked.topics is not None and not asked.topics:
+        done(GroupOffsets(group_id=asked.group_id))
+        return
+    coordination.groups.submit(index, lambda groups, now: groups.share.summary_request(asked), wanted)
+
+
+def _end_offsets(
+    broker: Broker, response: ReadShareGroupStateSummaryResponse
+) -> dict[tuple[bytes, int], EndOffset]:
+    ends: dict[tuple[bytes, int], EndOffset] = {}
+    for result in response.results:
+        for part in result.partitions:
+            if has_lag(part):
+                try:
+                    partition = broker.table.by_id(result.topic_id, part.partition)
+                    ends[result.topic_id, part.partition] = partition.high_watermark
+                except BrokerError as error:
+                    ends[result.topic_id, part.partition] = error
+    return ends
+
+
+API = Api(DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse, handle)

@@ -1,0 +1,18 @@
+"""ReadShareGroupState (84): tell a partition's leader how far a share group has come."""
+
+from ottla.broker.api import Api, Pending
+from ottla.broker.broker import Broker
+from ottla.channel.connection import Connection
+from ottla.wire.messages.read_share_group_state import ReadShareGroupStateRequest, ReadShareGroupStateResponse
+
+
+def handle(
+    request: ReadShareGroupStateRequest, version: int, connection: Connection, broker: Broker
+) -> Pending:
+    """Ask the share coordinator of each share partition."""
+    pending = Pending()
+    broker.share.states.ask(request, pending.resolve)
+    return pending
+
+
+API = Api(ReadShareGroupStateRequest, ReadShareGroupStateResponse, handle)

@@ -1,0 +1,255 @@
+"""The share partitions on this broker: one for each group and partition that a member reads here.
+
+V1  A share partition is of one epoch of one partition. When that fails, goes, or begins another epoch, whoever waits
+    hears of it, and the next fetch begins a new one from the durable state.
+V2  What share partitions want done is done here: state is read and written, those who wait are woken or answered.
+V3  One timer for all locks, set to the next that runs out.
+"""
+
+from collections.abc import Callable, Iterable
+from itertools import count
+from typing import Any, Protocol
+
+from ottla.broker.broker import Broker
+from ottla.broker.share_begin import reset_offset
+from ottla.broker.share_states import ShareStates
+from ottla.metadata.config import ConfigType
+from ottla.metadata.settings.group import effective_group
+from ottla.partition.partition import Partition
+from ottla.replicated.decision import Decision
+from ottla.replicated.timers import Timers
+from ottla.share.acknowledgement import AcknowledgementBatch
+from ottla.share.effects import Freed, Lost, ReadState, Settled, WriteState
+from ottla.share.key import ShareKey
+from ottla.share.partition import NO_OFFSET, Phase, SharePartition
+from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.messages.read_share_group_state import ReadShareGroupStateRequest
+from ottla.wire.messages.write_share_group_state import WriteShareGroupStateRequest
+
+_ReadTopic = ReadShareGroupStateRequest.ReadStateData
+_WriteTopic = WriteShareGroupStateRequest.WriteStateData
+Settle = Callable[[BrokerError | None], None]
+
+
+class Waiter(Protocol):
+    """A share fetch that waits for records to acquire."""
+
+    def wake(self) -> None:
+        """There may be some now, or never any more."""
+        ...
+
+
+class Seat:
+    """One share partition, and who waits for it. `error` says why it is of no use any more."""
+
+    __slots__ = ("_table", "deadline", "error", "key", "partition", "share", "waiting")
+
+    def __init__(
+        self, key: ShareKey, partition: Partition, share: SharePartition, table: "SharePartitions"
+    ) -> None:
+        self.key = key
+        self.partition = partition
+        self.share = share
+        self.error: BrokerError | None = None
+        self.waiting: dict[Waiter, None] = {}
+        self.deadline: int | None = None
+        self._table = table
+
+    @property
+    def stale(self) -> bool:
+        """Whether the partition is no longer what it was."""
+        return self.partition.error is not None or self.partition.leader_epoch != self.share.leader_epoch
+
+    def wake(self, partition: Partition) -> None:
+        """The partition has grown, or is gone."""
+        if self.stale:
+            self._table.drop(self.key, partition.error or BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+        else:
+            self.wake_waiting()
+
+    def wake_waiting(self) -> None:
+        """Let those who wait try again, in the order in which they came."""
+        for waiter in tuple(self.waiting):
+            waiter.wake()
+
+
+class SharePartitions:
+    """The table, by group and partition."""
+
+    def __init__(self, broker: Broker, states: ShareStates) -> None:
+        self._broker = broker
+        self._states = states
+        self._seats: dict[ShareKey, Seat] = {}
+        self._groups: dict[str, set[ShareKey]] = {}
+        self._configs: dict[str, tuple[object, object, dict[str, Any]]] = {}
+        self._tokens = count(1)
+        self._settling: dict[int, Settle] = {}
+        self._locks: Timers[ShareKey] = Timers()
+        self._timer: Any = None
+        self._timer_deadline: int | None = None
+
+    def __len__(self) -> int:
+        return len(self._seats)
+
+    def config(self, group_id: str, name: str) -> Any:
+        """Return a setting of a group."""
+        settings, overrides = (
+            self._broker.settings,
+            self._broker.image.configs.of(ConfigType.GROUP, group_id),
+        )
+        known = self._configs.get(group_id)
+        if known is None or known[0] is not settings or known[1] != overrides:
+            known = self._configs[group_id] = (settings, overrides, effective_group(settings, overrides))
+        return known[2][name]
+
+    # Who is there
+
+    def find(self, key: ShareKey) -> Seat | None:
+        """Return a share partition that is there and of use."""
+        seat = self._seats.get(key)
+        if seat is not None and seat.stale:
+            self.drop(key, seat.partition.error or BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+            return None
+        return seat
+
+    def open(self, key: ShareKey) -> Seat:
+        """Return a share partition, which may have to be loaded yet; BrokerError when its partition is not here."""
+        partition = self._broker.table.by_id(key.topic_id, key.partition)
+        if partition.error is not None:
+            raise BrokerError(partition.error.code, partition.error.message)
+        seat = self.find(key)
+        if seat is None:
+            group_id = key.group_id
+            share = SharePartition(*key, partition.leader_epoch, lambda name: self.config(group_id, name))
+            seat = self._seats[key] = Seat(key, partition, share, self)
+            self._groups.setdefault(group_id, set()).add(key)
+            partition.readers.add(seat)
+        if seat.share.phase is Phase.EMPTY:
+            self._perform(seat, seat.share.open())
+        return seat
+
+    def drop(self, key: ShareKey, error: BrokerError) -> None:
+        """Forget a share partition; the durable state is all that is left of it."""
+        seat = self._seats.pop(key, None)
+        if seat is None:
+            return
+        keys = self._groups[key.group_id]
+        keys.discard(key)
+        if not keys:
+            del self._groups[key.group_id]
+            self._configs.pop(key.group_id, None)
+        seat.error = error
+        seat.share.fence()
+        seat.partition.readers.discard(seat)
+        self._locks.cancel(key)
+        self._arm()
+        seat.wake_waiting()
+
+    def drop_group(self, group_id: str) -> None:
+        """Forget all that a group has: nobody reads for it here."""
+        for key in tuple(self._groups.get(group_id, ())):
+            self.drop(key, BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "nobody reads for the group here"))
+
+    # What members say
+
+    def acknowledge(
+        self, key: ShareKey, member_id: str, batches: Iterable[AcknowledgementBatch], done: Settle
+    ) -> None:
+        """Take what a member says of its records; `done` hears once that is durable, or why it is refused."""
+        seat = self.find(key)
+        if seat is None:
+            done(BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            return
+        token = next(self._tokens)
+        self._settling[token] = done
+        self._perform(seat, seat.share.acknowledge(token, member_id, batches, self._now()))
+
+    def release(self, key: ShareKey, member_id: str) -> None:
+        """Take back all that a member holds of a share partition."""
+        seat = self.find(key)
+        if seat is not None:
+            self._perform(seat, seat.share.release(None, member_id, self._now()))
+
+    def held(self, seat: Seat) -> None:
+        """A member was handed records: see to it that it does not keep them for ever."""
+        if self._seats.get(seat.key) is not seat or seat.share.deadline == seat.deadline:
+            return
+        seat.deadline = seat.share.deadline
+        if seat.deadline is None:
+            self._locks.cancel(seat.key)
+        else:
+            self._locks.set(seat.key, seat.deadline)
+        self._arm()
+
+    # What share partitions want
+
+    def _perform(self, seat: Seat, decision: Decision[None]) -> None:
+        for effect in decision.after:
+            match effect:
+                case ReadState(group_id, topic_id, part):
+                    topics = [_ReadTopic(topic_id=topic_id, partitions=[part])]
+                    asked = ReadShareGroupStateRequest(group_id=group_id, topics=topics)
+                    self._states.ask_patiently(
+                        asked, lambda response: self._loaded(seat, response.results[0].partitions[0])
+                    )
+                case WriteState():
+                    self._write(seat, effect)
+                case Settled(token, error):
+                    self._settling.pop(token)(error)
+                case Freed():
+                    seat.wake_waiting()
+                case Lost(error=error):
+                    if self._seats.get(seat.key) is seat:
+                        self.drop(seat.key, error)
+        self.held(seat)
+
+    def _write(self, seat: Seat, effect: WriteState) -> None:
+        topics = [_WriteTopic(topic_id=effect.topic_id, partitions=[effect.partition])]
+        request = WriteShareGroupStateRequest(group_id=effect.group_id, topics=topics)
+
+        def written(response: Any) -> None:
+            part = response.results[0].partitions[0]
+            decision = seat.share.persisted(effect.ticket, part.error_code, self._now(), part.error_message)
+            self._perform(seat, decision)
+
+        self._states.ask_patiently(request, written)
+
+    def _loaded(self, seat: Seat, state: Any) -> None:
+        if seat.share.phase is not Phase.LOADING:
+            return
+        begin = None
+        try:
+            if not state.error_code and state.start_offset == NO_OFFSET:
+                wish = self.config(seat.key.group_id, "share.auto.offset.reset")
+                begin = reset_offset(seat.partition, wish, self._now())
+            decision = seat.share.loaded(state, begin)
+        except BrokerError as error:
+            self.drop(seat.key, error)
+            return
+        self._perform(seat, decision)
+
+    # Time
+
+    def _now(self) -> int:
+        return self._broker.clock.now_ms()
+
+    def _arm(self) -> None:
+        deadline = self._locks.next_deadline
+        if deadline == self._timer_deadline:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._timer_deadline = deadline
+        if deadline is not None:
+            self._timer = self._broker.call_later(max(0, deadline - self._now()) / 1000, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = self._timer_deadline = None
+        now = self._now()
+        for key in self._locks.due(now):
+            seat = self._seats.get(key)
+            if seat is not None:
+                seat.deadline = None
+                self._perform(seat, seat.share.expire(now))
+        self._arm()
