@@ -14,6 +14,7 @@ from ottla.groups.assignors.spec import Assignment
 from ottla.groups.consumer import records, subscription
 from ottla.groups.consumer.member import Holding, Member, MemberState
 from ottla.groups.consumer.subscription import Counts, Resolved, tally
+from ottla.groups.epochs import EpochGroup
 from ottla.groups.group import Kind
 from ottla.replicated.keyed import KeyedRecord
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -27,22 +28,24 @@ _COMMIT_VERSION_MIN = 9
 CommitCheck = Callable[[bytes, int], None]
 
 
-class ConsumerGroup:
+class ConsumerGroup(EpochGroup[Member]):
     """One group, with counts kept as its members come and go."""
 
     __slots__ = (
-        "_owners", "assignment_epoch", "assignment_timestamp", "assignors", "classic_count", "classic_protocols",
-        "counts", "epoch", "has_topics_record", "id", "members", "metadata_hash", "refreshed", "regexes", "resolved",
-        "statics", "targets",
-    )  # fmt: skip
+        "_owners",
+        "assignors",
+        "classic_count",
+        "classic_protocols",
+        "counts",
+        "has_topics_record",
+        "regexes",
+        "resolved",
+        "statics",
+        "targets",
+    )
 
     def __init__(self, group_id: str) -> None:
-        self.id = group_id
-        self.epoch = 1
-        self.metadata_hash = 0
-        self.assignment_epoch = 1
-        self.assignment_timestamp = 0
-        self.members: dict[str, Member] = {}
+        super().__init__(group_id)
         self.statics: dict[str, str] = {}
         self.targets: dict[str, Assignment] = {}
         self.counts: Counts = {}
@@ -53,9 +56,6 @@ class ConsumerGroup:
         self.classic_protocols: dict[str, int] = {}
         self.has_topics_record = False
         self._owners: dict[bytes, dict[int, int]] = {}
-        # The version of the topics the hash was last computed for, and the epoch the group then had. An epoch above
-        # ours means that its record was never written.
-        self.refreshed = (-1, 0)
 
     @property
     def kind(self) -> Kind:
@@ -77,19 +77,6 @@ class ConsumerGroup:
         if all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()):
             return "Stable"
         return "Reconciling"
-
-    def is_fresh(self, version: int) -> bool:
-        """Whether the hash was computed for this version of the topics."""
-        seen, epoch = self.refreshed
-        return seen == version and epoch <= self.epoch
-
-    def member(self, member_id: str) -> Member:
-        """Return a member; UNKNOWN_MEMBER_ID when it is none."""
-        found = self.members.get(member_id)
-        if found is None:
-            message = f"Member {member_id} is not a member of group {self.id}."
-            raise BrokerError(ErrorCode.UNKNOWN_MEMBER_ID, message)
-        return found
 
     def static_member(self, instance_id: str | None) -> Member | None:
         """Return the member of an instance id."""

@@ -10,6 +10,7 @@ G2  Everything here but `refreshed` is a fold of records.
 from typing import TYPE_CHECKING
 
 from ottla.groups.assignors.spec import Assignment
+from ottla.groups.epochs import EpochGroup
 from ottla.groups.group import Kind
 from ottla.groups.share import records
 from ottla.groups.share.member import Member
@@ -22,30 +23,24 @@ if TYPE_CHECKING:
 PROTOCOL_TYPE = "share"
 
 
-class ShareGroup:
+class ShareGroup(EpochGroup[Member]):
     """One group."""
 
     __slots__ = (
-        "_covered", "assignment_epoch", "assignment_timestamp", "counts", "epoch", "id", "members", "metadata_hash",
-        "progress", "refreshed", "targets",
-    )  # fmt: skip
+        "_covered",
+        "counts",
+        "progress",
+        "targets",
+    )
 
     def __init__(self, group_id: str) -> None:
-        self.id = group_id
-        self.epoch = 1
-        self.metadata_hash = 0
-        self.assignment_epoch = 1
-        self.assignment_timestamp = 0
-        self.members: dict[str, Member] = {}
+        super().__init__(group_id)
         self.targets: dict[str, Assignment] = {}
         # How many members want each topic.
         self.counts: dict[str, int] = {}
         self._covered: dict[bytes, set[int]] | None = None
         # None until a record says something of it.
         self.progress: Progress | None = None
-        # The version of the topics the hash was last computed for, and the epoch the group then had. An epoch above
-        # ours means that its record was never written.
-        self.refreshed = (-1, 0)
 
     @property
     def kind(self) -> Kind:
@@ -61,19 +56,6 @@ class ShareGroup:
     def state(self) -> str:
         """The state as Kafka names it."""
         return "Stable" if self.members else "Empty"
-
-    def is_fresh(self, version: int) -> bool:
-        """Whether the hash was computed for this version of the topics."""
-        seen, epoch = self.refreshed
-        return seen == version and epoch <= self.epoch
-
-    def member(self, member_id: str) -> Member:
-        """Return a member; UNKNOWN_MEMBER_ID when it is none."""
-        found = self.members.get(member_id)
-        if found is None:
-            message = f"Member {member_id} is not a member of group {self.id}."
-            raise BrokerError(ErrorCode.UNKNOWN_MEMBER_ID, message)
-        return found
 
     def counts_with(self, before: Member, after: Member | None) -> dict[str, int]:
         """Return how many members want each topic once a member is replaced, or gone."""

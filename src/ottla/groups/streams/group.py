@@ -11,6 +11,7 @@ E2  What is volatile here (`refreshed`, `configured`, `endpoint_epoch`, `shutdow
 
 from collections.abc import Callable
 
+from ottla.groups.epochs import EpochGroup
 from ottla.groups.group import Kind
 from ottla.groups.streams import records
 from ottla.groups.streams.configuration import Configured, configure
@@ -30,30 +31,28 @@ _COMMIT_VERSION_MIN = 9
 TaskCheck = Callable[[str, int], None]
 
 
-class StreamsGroup:
+class StreamsGroup(EpochGroup[Member]):
     """One group."""
 
     __slots__ = (
-        "_configured_for", "assignment_epoch", "assignment_timestamp", "configs", "configured", "endpoint_epoch",
-        "epoch", "id", "members", "metadata_hash", "owners", "refreshed", "shutdown_by", "targets", "topology",
+        "_configured_for",
+        "configs",
+        "configured",
+        "endpoint_epoch",
+        "owners",
+        "shutdown_by",
+        "targets",
+        "topology",
         "validated_epoch",
-    )  # fmt: skip
+    )
 
     def __init__(self, group_id: str) -> None:
-        self.id = group_id
-        self.epoch = 1
-        self.metadata_hash = 0
+        super().__init__(group_id)
         self.validated_epoch = 0
         self.configs: dict[str, str] = {}
-        self.assignment_epoch = 1
-        self.assignment_timestamp = 0
         self.topology: Topology | None = None
-        self.members: dict[str, Member] = {}
         self.targets: dict[str, Tasks] = {}
         self.owners = Owners()
-        # The version of the topics the hash was last computed for, and the epoch the group then had. An epoch above
-        # ours means that its record was never written.
-        self.refreshed = (-1, 0)
         self.configured: Configured | None = None
         self._configured_for: tuple[int, Topology] | None = None
         self.endpoint_epoch = 0
@@ -82,11 +81,6 @@ class StreamsGroup:
             return "Stable"
         return "Reconciling"
 
-    def is_fresh(self, version: int) -> bool:
-        """Whether the hash was computed for this version of the topics."""
-        seen, epoch = self.refreshed
-        return seen == version and epoch <= self.epoch
-
     def configure(self, topology: Topology, topics: TopicsView) -> Configured:
         """Set the topology against the topics, if either is another than last time."""
         known = self._configured_for
@@ -94,14 +88,6 @@ class StreamsGroup:
             self.configured = configure(topology, topics)
             self._configured_for = topics.version, topology
         return self.configured
-
-    def member(self, member_id: str) -> Member:
-        """Return a member; UNKNOWN_MEMBER_ID when it is none."""
-        found = self.members.get(member_id)
-        if found is None:
-            message = f"Member {member_id} is not a member of group {self.id}."
-            raise BrokerError(ErrorCode.UNKNOWN_MEMBER_ID, message)
-        return found
 
     def target(self, member_id: str) -> Tasks:
         """Return what a member shall run."""
