@@ -4,7 +4,7 @@ O1  Requests about one name go to the machine of one partition; those about many
 O2  An answer that comes later, as JoinGroup's does, is found by the token that went with the request.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from ottla.broker.api import Pending
 from ottla.broker.broker import Broker
 from ottla.broker.coordinators import Coordinators, partition_of
 from ottla.broker.expression import match
+from ottla.broker.gathering import Gathering
 from ottla.broker.group_topics import GroupTopics
 from ottla.broker.internal_topics import OFFSETS, partitions
 from ottla.channel.connection import Connection
@@ -41,6 +42,8 @@ class Coordination:
         self._unique = unique
         self._tokens = count(1)
         self._waiting: dict[int, Pending] = {}
+        self._defaults_of: Mapping[str, Any] | None = None
+        self._defaults: Mapping[str, Any] = {}
         self.groups: Coordinators[Groups] = Coordinators(
             OFFSETS.name,
             {**OFFSET_KINDS, **CLASSIC_KINDS, **CONSUMER_KINDS, **SHARE_KINDS},
@@ -53,13 +56,20 @@ class Coordination:
         )
 
     def _make_groups(self, index: int) -> Groups:
-        shelf = Shelf(GroupTopics(self._broker), self._broker.settings, self._config, self._unique)
+        shelf = Shelf(GroupTopics(self._broker), self._broker.settings, self.config, self._unique)
         return Groups(shelf, match)
 
-    def _config(self, group_id: str, name: str) -> Any:
+    def config(self, group_id: str, name: str) -> Any:
+        """Return a setting of a group, or the broker's default for it."""
         broker = self._broker
         overrides = broker.image.configs.of(ConfigType.GROUP, group_id)
-        return effective_group(broker.settings, overrides)[name]
+        if overrides:
+            return effective_group(broker.settings, overrides)[name]
+        # Nearly every group sets nothing, and every heartbeat asks: the defaults are worked out once.
+        if self._defaults_of is not broker.settings:
+            self._defaults_of = broker.settings
+            self._defaults = effective_group(broker.settings, {})
+        return self._defaults[name]
 
     def _perform(self, effect: Effect) -> None:
         if isinstance(effect, InitializeState | DeleteState):
@@ -112,7 +122,7 @@ class Coordination:
         split: dict[int, list[str]] = {}
         for group_id in group_ids:
             split.setdefault(self.index(group_id), []).append(group_id)
-        gathering = _Gathering(len(split), finish)
+        gathering = Gathering(len(split), finish)
         for index, ids in split.items():
             self._ask(index, ids, decide, refuse, gathering)
         gathering.check()
@@ -124,7 +134,7 @@ class Coordination:
         ids: list[str],
         decide: Callable[[Groups, list[str], int], Decision[list[R]]],
         refuse: Callable[[str, ErrorCode], R],
-        gathering: "_Gathering",
+        gathering: Gathering,
     ) -> None:
         def done(outcome: list[R] | BrokerError) -> None:
             if isinstance(outcome, BrokerError):
@@ -151,7 +161,7 @@ class Coordination:
         def finished(found: list[R]) -> Message:
             return finish(found, worst)
 
-        gathering = _Gathering(len(indexes), finished)
+        gathering = Gathering(len(indexes), finished)
 
         def done(outcome: list[R] | BrokerError) -> None:
             nonlocal worst
@@ -170,28 +180,6 @@ class Coordination:
     def index(self, name: str) -> int:
         """Return the partition of `__consumer_offsets` that a group belongs to."""
         return partition_of(name, partitions(self._broker, OFFSETS))
-
-
-class _Gathering:
-    """Parts of an answer, until all are there."""
-
-    __slots__ = ("_finish", "_found", "_left", "pending")
-
-    def __init__(self, left: int, finish: Callable[[list[Any]], Message]) -> None:
-        self.pending = Pending()
-        self._found: list[Any] = []
-        self._left = left + 1
-        self._finish = finish
-
-    def add(self, part: list[Any]) -> None:
-        self._found += part
-        self.check()
-
-    def check(self) -> None:
-        """One part less to wait for; the last call is that of the one who asked."""
-        self._left -= 1
-        if self._left == 0:
-            self.pending.resolve(self._finish(self._found))
 
 
 def client_of(connection: Connection) -> Client:

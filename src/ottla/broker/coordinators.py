@@ -17,7 +17,7 @@ from ottla.partition.journal import PartitionJournal, Replay
 from ottla.partition.partition import Partition
 from ottla.partition.table import PartitionTable
 from ottla.replicated.decision import Decision, Effect
-from ottla.replicated.host import Host
+from ottla.replicated.host import Host, nobody
 from ottla.replicated.keyed import KeyedRecord, Kinds
 from ottla.wire.compression import Codec
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -175,7 +175,7 @@ class Coordinators(Generic[M]):
 
         journal = seat.journal = PartitionJournal(seat.partition, self._codec, committed)
         host = seat.host = Host(seat.machine, journal, self._perform)
-        host.submit(lambda machine, now: machine.lead(now), _nobody, self._clock.now_ms())
+        host.submit(lambda machine, now: machine.lead(now), nobody, self._clock.now_ms())
         self._arm(seat)
 
     def _leave(self, index: int, seat: _Seat[M]) -> None:
@@ -221,7 +221,3 @@ def _said(outcome: Any) -> Any:
     if isinstance(outcome, BrokerError) and outcome.code in _SAID:
         return BrokerError(_SAID[outcome.code], outcome.message)
     return outcome
-
-
-def _nobody(_: object) -> None:
-    """Receive a reply nobody waits for."""

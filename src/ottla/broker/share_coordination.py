@@ -18,6 +18,7 @@ from ottla.groups.machine import Groups
 from ottla.groups.share.effects import DeleteState, InitializeState
 from ottla.metadata.feature import SHARE_VERSION
 from ottla.replicated.decision import Decision, Effect
+from ottla.replicated.host import nobody
 from ottla.share.key import ShareKey
 from ottla.share.session import SessionKey, ShareSession, ShareSessions
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -128,7 +129,7 @@ class ShareCoordination:
 
     def _tell(self, group_id: str, decide: Callable[[Groups, int], Decision[Any]]) -> None:
         coordination = self._broker.coordination
-        coordination.groups.submit(coordination.index(group_id), decide, _nobody)
+        coordination.groups.submit(coordination.index(group_id), decide, nobody)
 
     def delete_group(self, group_id: str, done: Callable[[Deleted], None]) -> None:
         """Delete a group of whatever kind; of a share group the state goes first (C3)."""
@@ -173,7 +174,3 @@ def check_member_id(member_id: str | None) -> None:
     """Raise INVALID_REQUEST unless a member may be called this."""
     if not member_id or len(member_id) > _MEMBER_ID_LENGTH_MAX:
         raise BrokerError(ErrorCode.INVALID_REQUEST, "Invalid member id in the request.")
-
-
-def _nobody(_: object) -> None:
-    """Receive a reply nobody waits for."""

@@ -67,7 +67,7 @@ class ShareFetching:
         self._places: list[Place] = [] if epoch == FINAL_EPOCH else session.rotated(epoch)
         self._bytes_max = min(request.max_bytes, broker.fetch_bytes_max)
         self._bytes_min = min(request.min_bytes, self._bytes_max)
-        isolation = broker.share.partitions.config(session.key.group_id, "share.isolation.level")
+        isolation = broker.coordination.config(session.key.group_id, "share.isolation.level")
         self._committed = isolation == "read_committed"
         self._parts: dict[Place, Part] = {}
         self._seats: dict[Place, Seat] = {}
@@ -268,7 +268,7 @@ class ShareFetching:
             topics.setdefault(topic_id, Topic(topic_id=topic_id)).partitions.append(part)
         share = self._broker.share
         response = ShareFetchResponse(
-            acquisition_lock_timeout_ms=share.partitions.config(
+            acquisition_lock_timeout_ms=self._broker.coordination.config(
                 session.key.group_id, "share.record.lock.duration.ms"
             ),
             responses=list(topics.values()),

@@ -13,8 +13,6 @@ from typing import Any, Protocol
 from ottla.broker.broker import Broker
 from ottla.broker.share_begin import reset_offset
 from ottla.broker.share_states import ShareStates
-from ottla.metadata.config import ConfigType
-from ottla.metadata.settings.group import effective_group
 from ottla.partition.partition import Partition
 from ottla.replicated.decision import Decision
 from ottla.replicated.timers import Timers
@@ -81,7 +79,6 @@ class SharePartitions:
         self._states = states
         self._seats: dict[ShareKey, Seat] = {}
         self._groups: dict[str, set[ShareKey]] = {}
-        self._configs: dict[str, tuple[object, object, dict[str, Any]]] = {}
         self._tokens = count(1)
         self._settling: dict[int, Settle] = {}
         self._locks: Timers[ShareKey] = Timers()
@@ -90,17 +87,6 @@ class SharePartitions:
 
     def __len__(self) -> int:
         return len(self._seats)
-
-    def config(self, group_id: str, name: str) -> Any:
-        """Return a setting of a group."""
-        settings, overrides = (
-            self._broker.settings,
-            self._broker.image.configs.of(ConfigType.GROUP, group_id),
-        )
-        known = self._configs.get(group_id)
-        if known is None or known[0] is not settings or known[1] != overrides:
-            known = self._configs[group_id] = (settings, overrides, effective_group(settings, overrides))
-        return known[2][name]
 
     # Who is there
 
@@ -120,7 +106,9 @@ class SharePartitions:
         seat = self.find(key)
         if seat is None:
             group_id = key.group_id
-            share = SharePartition(*key, partition.leader_epoch, lambda name: self.config(group_id, name))
+            share = SharePartition(
+                *key, partition.leader_epoch, lambda name: self._broker.coordination.config(group_id, name)
+            )
             seat = self._seats[key] = Seat(key, partition, share, self)
             self._groups.setdefault(group_id, set()).add(key)
             partition.readers.add(seat)
@@ -137,7 +125,6 @@ class SharePartitions:
         keys.discard(key)
         if not keys:
             del self._groups[key.group_id]
-            self._configs.pop(key.group_id, None)
         seat.error = error
         seat.share.fence()
         seat.partition.readers.discard(seat)
@@ -220,7 +207,7 @@ class SharePartitions:
         begin = None
         try:
             if not state.error_code and state.start_offset == NO_OFFSET:
-                wish = self.config(seat.key.group_id, "share.auto.offset.reset")
+                wish = self._broker.coordination.config(seat.key.group_id, "share.auto.offset.reset")
                 begin = reset_offset(seat.partition, wish, self._now())
             decision = seat.share.loaded(state, begin)
         except BrokerError as error:

@@ -13,6 +13,7 @@ from ottla.broker.broker import Broker
 from ottla.broker.coordinators import Coordinators
 from ottla.broker.internal_topics import SHARE_STATE, make, partitions
 from ottla.replicated.decision import Decision, Effect
+from ottla.replicated.host import nobody
 from ottla.replicated.keyed import KeyedRecord
 from ottla.share.key import ShareKey, state_partition
 from ottla.share.state import ShareState
@@ -163,7 +164,7 @@ class ShareStates:
         """Forget the share partitions of topics that are no more."""
         for machine in self.machines.machines:
             self.machines.submit(
-                machine.index, lambda machine, now: machine.topics_deleted(topic_ids), _nobody
+                machine.index, lambda machine, now: machine.topics_deleted(topic_ids), nobody
             )
 
     def _ask(self, request: Any, done: Callable[[Any], None], tries: int) -> None:
@@ -235,7 +236,3 @@ class ShareStates:
 
 def _perform(effect: Effect) -> None:
     raise AssertionError(f"the machine wants nothing done: {effect}")
-
-
-def _nobody(_: object) -> None:
-    """Receive a reply nobody waits for."""

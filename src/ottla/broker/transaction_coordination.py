@@ -15,6 +15,7 @@ from ottla.broker.coordinators import Coordinators, partition_of
 from ottla.broker.internal_topics import TRANSACTIONS, partitions
 from ottla.broker.markers import Listener, Marker, Markers
 from ottla.replicated.decision import Decision, Effect
+from ottla.replicated.host import nobody
 from ottla.replicated.keyed import KeyedRecord
 from ottla.transactions.effects import DrawProducerId, ProducerIdNeeded, SendMarkers
 from ottla.transactions.enlisting import Result, Wish
@@ -173,7 +174,7 @@ class TransactionCoordination:
             self.machines.submit(
                 self.index(transactional_id),
                 lambda machine, now: machine.abort_overdue(transactional_id, now, drawn),
-                _nobody,
+                nobody,
             )
 
     def _send(self, markers: SendMarkers, retry_s: float) -> None:
@@ -190,14 +191,10 @@ class TransactionCoordination:
                 self.machines.submit(
                     self.index(markers.transactional_id),
                     lambda machine, now: machine.markers_written(markers, now),
-                    _nobody,
+                    nobody,
                 )
             else:
                 again = min(2 * retry_s, _RETRY_S_MAX)
                 self._broker.call_later(retry_s, lambda: self._send(markers, again))
 
         self.markers.write_all(markers.partitions, marker, finished)
-
-
-def _nobody(_: object) -> None:
-    """Receive a reply nobody waits for."""

@@ -88,7 +88,7 @@ class Host(Generic[M]):
         """Tell the machine the time, if it waits for it."""
         deadline = self.machine.deadline
         if self._dropped is None and deadline is not None and now >= deadline:
-            self.submit(lambda machine, moment: machine.expire(moment), _nobody, now)
+            self.submit(lambda machine, moment: machine.expire(moment), nobody, now)
 
     def commit(self, offset: int) -> None:
         """Let out every reply that has seen nothing at or above `offset`."""
@@ -126,5 +126,5 @@ class Host(Generic[M]):
         done(outcome.reply)
 
 
-def _nobody(_: object) -> None:
+def nobody(_: object) -> None:
     """Receive a reply nobody waits for."""

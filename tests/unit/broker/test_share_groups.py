@@ -576,7 +576,7 @@ def test_a_group_begins_where_its_setting_says(shared):
         member.take()
         member.session_epoch = -1
         member.fetch()
-        assert shared.broker.share.partitions.config(group, "share.auto.offset.reset")
+        assert shared.broker.coordination.config(group, "share.auto.offset.reset")
         again = Member(shared, "m2", group=group).join("t")
         assert [each[0] for each in again.take()] == ([first] if first < 2 else [])
 

@@ -30,7 +30,7 @@ def handle(
     def done(outcomes: Outcomes) -> None:
         if request.share_session_epoch == FINAL_EPOCH:
             share.close(key)
-        lock_ms = share.partitions.config(key.group_id, "share.record.lock.duration.ms")
+        lock_ms = broker.coordination.config(key.group_id, "share.record.lock.duration.ms")
         pending.resolve(
             ShareAcknowledgeResponse(
                 acquisition_lock_timeout_ms=lock_ms, responses=_responses(broker, outcomes)
