@@ -41,7 +41,7 @@ class ShareCoordination:
         self.partitions = SharePartitions(broker, self.states)
         self.sessions = ShareSessions(broker.settings["group.share.max.share.sessions"])
         self._parked: dict[int, set[ShareFetching]] = {}
-        self._connections: dict[int, Callable[[], None]] = {}
+        self._connections: set[int] = set()
 
     def check(self) -> None:
         """Raise UNSUPPORTED_VERSION unless the cluster has agreed to use share groups."""
@@ -62,16 +62,13 @@ class ShareCoordination:
     def connection_id(self, connection: Connection) -> int:
         """Return the number of a connection, and see to it that its end is noticed."""
         number = id(connection)
-        known = self._connections.get(number)
-        if known is None or connection.on_close is not known:
-            hook = partial(self._closed, number, connection.on_close)
-            self._connections[number] = connection.on_close = hook
+        if number not in self._connections:
+            self._connections.add(number)
+            connection.on_close.append(partial(self._closed, number))
         return number
 
-    def _closed(self, number: int, others: Callable[[], None] | None) -> None:
-        if others is not None:
-            others()
-        self._connections.pop(number, None)
+    def _closed(self, number: int) -> None:
+        self._connections.discard(number)
         for fetching in tuple(self._parked.get(number, ())):
             fetching.cancel()
         session = self.sessions.disconnected(number)

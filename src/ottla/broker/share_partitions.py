@@ -7,6 +7,7 @@ V3  One timer for all locks, set to the next that runs out.
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import count
 from typing import Any, Protocol
 
@@ -106,9 +107,8 @@ class SharePartitions:
         seat = self.find(key)
         if seat is None:
             group_id = key.group_id
-            share = SharePartition(
-                *key, partition.leader_epoch, lambda name: self._broker.coordination.config(group_id, name)
-            )
+            config = partial(self._broker.coordination.config, group_id)
+            share = SharePartition(*key, partition.leader_epoch, config)
             seat = self._seats[key] = Seat(key, partition, share, self)
             self._groups.setdefault(group_id, set()).add(key)
             partition.readers.add(seat)

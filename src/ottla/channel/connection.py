@@ -165,7 +165,7 @@ class Connection(asyncio.BufferedProtocol):
         self.owed: deque[Reply] = deque()
         self.closed = False
         self.session: Any = None
-        self.on_close: Callable[[], None] | None = None
+        self.on_close: list[Callable[[], None]] = []
         self.peer = ""
         self.touched = connections.tick
         self.backlog: bytearray | None = None
@@ -200,9 +200,9 @@ class Connection(asyncio.BufferedProtocol):
         self.connections.forget(self)
         self.owed.clear()
         self._frame = self.backlog = None
-        if self.on_close is not None:
-            self.on_close()
-            self.on_close = None
+        waiting, self.on_close = self.on_close, []
+        for callback in waiting:
+            callback()
 
     def close(self) -> None:
         """Send what is written and hang up."""

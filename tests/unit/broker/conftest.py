@@ -157,7 +157,7 @@ class Station:
             self.broker, {OFFSETS.name: self.broker.coordination.groups}
         )
         self.broker.share = ShareCoordination(self.broker)
-        self.connection = SimpleNamespace(listener=LISTENER, peer="127.0.0.1", closed=False, on_close=None)
+        self.connection = SimpleNamespace(listener=LISTENER, peer="127.0.0.1", closed=False, on_close=[])
         self.quorum.listen(self._follow)
         self.quorum.start(self._lead)
         self._join()

@@ -103,6 +103,25 @@ def test_a_fetch_waits_for_the_first_byte_and_wakes_with_it(station):
     assert not station.table.by_name("t", 0).readers
 
 
+def test_a_client_that_stays_leaves_no_callback_behind(station):
+    station.create("t")
+    for _ in range(3):
+        pend(station, request(("t", 0, 0), max_wait_ms=500))
+        assert len(station.connection.on_close) == 1
+        station.settle(500)
+        assert not station.connection.on_close
+
+
+def test_a_client_that_goes_is_waited_for_no_longer(station):
+    station.create("t")
+    pend(station, request(("t", 0, 0), max_wait_ms=500))
+    others, station.connection.on_close = station.connection.on_close, []
+    for callback in others:
+        callback()
+    assert not station.table.by_name("t", 0).readers
+    station.settle(500)
+
+
 def test_a_fetch_waits_for_enough_bytes_over_all_its_partitions(station):
     station.create("t", partitions=2)
     pending = pend(station, request(("t", 0, 0), ("t", 1, 0), max_wait_ms=500, min_bytes=3000))

@@ -78,7 +78,7 @@ class Member:
         self.session_epoch = 0
         self.assigned = {}
         self.connection = SimpleNamespace(
-            listener="PLAINTEXT", peer="127.0.0.1", closed=False, on_close=None, session=Session("PLAINTEXT")
+            listener="PLAINTEXT", peer="127.0.0.1", closed=False, on_close=[], session=Session("PLAINTEXT")
         )
 
     def send(self, api, request, version=None):
@@ -183,8 +183,8 @@ class Member:
 
     def close(self):
         """Hang up."""
-        if self.connection.on_close is not None:
-            self.connection.on_close()
+        for callback in tuple(self.connection.on_close):
+            callback()
         self.station.settle()
 
 

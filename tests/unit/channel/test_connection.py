@@ -249,6 +249,15 @@ def test_what_was_answered_before_a_close_is_still_sent():
     assert transport.closed
 
 
+def test_everybody_who_asked_hears_of_the_end_once():
+    heard = []
+    connection, _ = connect(lambda *_: None)
+    connection.on_close += [lambda: heard.append("one"), lambda: heard.append("two")]
+    connection.connection_lost(None)
+    assert heard == ["one", "two"]
+    assert not connection.on_close
+
+
 def test_a_greedy_peer_gets_a_share_of_each_turn():
     seen = []
     connection, transport = connect(lambda c, buf, a, b: seen.append(bytes(buf[a:b])))

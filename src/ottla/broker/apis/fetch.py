@@ -89,6 +89,7 @@ class _Fetch:
         "_bytes_max",
         "_bytes_min",
         "_committed",
+        "_connection",
         "_full",
         "_grown",
         "_growth",
@@ -125,6 +126,7 @@ class _Fetch:
         self._grown: dict[Partition, None] = {}
         # While parked without a session: the answer as it stands, and the parts of it.
         self._parked: tuple[FetchResponse, dict[Partition, tuple[Wanted, Part]]] | None = None
+        self._connection: Connection | None = None
         self._pending: Pending | None = None
         self._timer: Any = None
         self.bytes_read = 0
@@ -279,7 +281,8 @@ class _Fetch:
                 if wanted.partition is not None:
                     self._growth[wanted.partition] = wanted.partition.bytes_in
         self._timer = self._broker.call_later(self._wait_ms / 1000, self.finish)
-        connection.on_close = self.cancel
+        self._connection = connection
+        connection.on_close.append(self.cancel)
         return pending
 
     def wake(self, partition: Partition) -> None:
@@ -314,6 +317,8 @@ class _Fetch:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+            if self._connection is not None and self.cancel in self._connection.on_close:
+                self._connection.on_close.remove(self.cancel)
         if self._session is not None:
             self._session.parked = None
         else:
