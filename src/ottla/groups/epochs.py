@@ -6,6 +6,10 @@ from ottla.wire.errors import BrokerError, ErrorCode
 
 M = TypeVar("M")
 
+# The interval between assignments that nobody has chosen, and the group that waits the whole of it (ADR 0024).
+INTERVAL_MS = 1_000
+INTERVAL_MEMBERS = 1_000
+
 
 class EpochGroup(Generic[M]):
     """A group of a protocol with epochs; what its members are like is the kind's own."""
@@ -35,6 +39,14 @@ class EpochGroup(Generic[M]):
         """Whether the hash was computed for this version of the topics."""
         seen, epoch = self.refreshed
         return seen == version and epoch <= self.epoch
+
+    def may_assign(self, interval_ms: int, now: int) -> bool:
+        """Whether it is long enough since the last assignment; by default, a small group waits in proportion."""
+        if interval_ms == INTERVAL_MS:
+            interval_ms = interval_ms * min(len(self.members), INTERVAL_MEMBERS) // INTERVAL_MEMBERS
+        last = self.assignment_timestamp
+        # An interval of 0 helps when the clock was set back.
+        return last == 0 or interval_ms == 0 or now >= last + interval_ms
 
     def member(self, member_id: str) -> M:
         """Return a member; UNKNOWN_MEMBER_ID when it is none."""

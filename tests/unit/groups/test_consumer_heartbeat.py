@@ -2,7 +2,9 @@
 
 import pytest
 
+from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.consumer.member import MemberState
+from ottla.groups.epochs import INTERVAL_MS
 from ottla.replicated.keyed import Client
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -90,14 +92,14 @@ def test_a_partition_is_given_away_only_when_its_owner_has_let_it_go():
 
 
 def test_the_states_of_a_group():
-    stage = Stage({"group.consumer.assignment.interval.ms": "1000"}, foo=2)
+    stage = Stage({"group.consumer.assignment.interval.ms": "999"}, foo=2)
     a, b = stage.consumer("a"), stage.consumer("b")
     a.step()
     assert stage.group.state == "Stable"
     b.step()
     assert stage.group.state == "Assigning"
     assert b.epoch == 2
-    stage.pass_time(1_000)
+    stage.pass_time(999)
     b.step()
     assert stage.group.state == "Reconciling"
     settle([a, b])
@@ -108,14 +110,23 @@ def test_the_states_of_a_group():
 
 
 def test_targets_are_not_computed_more_often_than_the_interval_says():
-    stage = Stage({"group.consumer.assignment.interval.ms": "1000"}, foo=4)
+    stage = Stage({"group.consumer.assignment.interval.ms": "999"}, foo=4)
     stage.beat(member_id="a")
-    stage.pass_time(999)
+    stage.pass_time(998)
     stage.beat(member_id="b")
     assert (stage.group.epoch, stage.group.assignment_epoch) == (3, 2)
     stage.pass_time(1)
     stage.beat(member_id="a", member_epoch=2)
     assert stage.group.assignment_epoch == 3
+
+
+@pytest.mark.parametrize(("count", "wait_ms"), [(1, 1), (20, 20), (1_000, 1_000), (1_200, 1_000)])
+def test_by_default_a_small_group_waits_less_for_its_targets(count, wait_ms):
+    group = ConsumerGroup("g")
+    group.members = dict.fromkeys(range(count))
+    group.assignment_timestamp = 5_000
+    assert not group.may_assign(INTERVAL_MS, 5_000 + wait_ms - 1)
+    assert group.may_assign(INTERVAL_MS, 5_000 + wait_ms)
 
 
 def test_a_lost_answer_does_not_fence():
@@ -299,14 +310,14 @@ def test_a_deleted_topic_is_given_up():
 
 
 def test_what_is_not_subscribed_to_any_more_is_given_up_at_once():
-    stage = Stage({"group.consumer.assignment.interval.ms": "1000"}, foo=1, bar=1)
+    stage = Stage({"group.consumer.assignment.interval.ms": "999"}, foo=1, bar=1)
     member = stage.consumer("a", subscribed_topic_names=["foo", "bar"])
     member.step()
     member.beat(subscribed_topic_names=["foo"])
     assert member.granted == {(stage.topics.find("foo").id, 0)}
     assert member.epoch == 2, "the new target is yet to be computed"
     member.obey()
-    stage.pass_time(1_000)
+    stage.pass_time(999)
     settle([member], 2)
     assert (member.epoch, stage.group.state) == (3, "Stable")
 

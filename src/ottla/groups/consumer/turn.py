@@ -110,10 +110,8 @@ class Turn:
         return after
 
     def _may_assign(self) -> bool:
-        last = self._group.assignment_timestamp
         interval_ms: int = self._desk.shelf.config(self._group.id, "consumer.assignment.interval.ms")
-        # An interval of 0 helps when the clock was set back.
-        return last == 0 or interval_ms == 0 or self._now >= last + interval_ms
+        return self._group.may_assign(interval_ms, self._now)
 
     def _subscribers(self, after: Member) -> dict[str, Subscriber]:
         desk, group = self._desk, self._group

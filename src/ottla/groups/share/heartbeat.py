@@ -160,10 +160,8 @@ def _assign(
 
 
 def _may_assign(desk: Desk, group: ShareGroup, now: int) -> bool:
-    last = group.assignment_timestamp
     interval_ms: int = desk.shelf.config(group.id, "share.assignment.interval.ms")
-    # An interval of 0 helps when the clock was set back.
-    return last == 0 or interval_ms == 0 or now >= last + interval_ms
+    return group.may_assign(interval_ms, now)
 
 
 def _reconcile(

@@ -13,13 +13,15 @@ if TYPE_CHECKING:
 
 GROUP_SETTINGS: tuple[Setting, ...] = (
     Setting("consumer.assignment.interval.ms", INT, 1000, MEDIUM, at_least(0),
-            "Shortest time between two assignments computed for the consumer group."),
+            "Shortest time between two assignments computed for the consumer group; the default of 1000 means a "
+            "millisecond for each of its members, up to a thousand."),
     Setting("consumer.heartbeat.interval.ms", INT, 5000, MEDIUM, at_least(1),
             "How often members of the consumer group send a heartbeat."),
     Setting("consumer.session.timeout.ms", INT, 45_000, MEDIUM, at_least(1),
             "Silence after which a member of the consumer group is taken for gone."),
     Setting("share.assignment.interval.ms", INT, 1000, MEDIUM, at_least(0),
-            "Shortest time between two assignments computed for the share group."),
+            "Shortest time between two assignments computed for the share group; the default of 1000 means a "
+            "millisecond for each of its members, up to a thousand."),
     Setting("share.auto.offset.reset", STRING, "latest", MEDIUM, OffsetReset(),
             "Where the share group begins in a partition it has never read: earliest, latest, or a duration ago."),
     Setting("share.delivery.count.limit", INT, 5, MEDIUM, at_least(2),

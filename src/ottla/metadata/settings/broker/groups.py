@@ -38,7 +38,8 @@ GROUPS_SETTINGS: tuple[Setting, ...] = (
     Setting("group.consumer.assignors", LIST, ("uniform", "range"), MEDIUM, ANY,
             "Assignors the broker offers to consumer groups; the first is the default."),
     Setting("group.consumer.assignment.interval.ms", INT, 1000, MEDIUM, at_least(0),
-            "Shortest time between two assignments of a consumer group.", update=Update.CLUSTER_WIDE),
+            "Shortest time between two assignments of a consumer group; the default of 1000 means a millisecond for "
+            "each of its members, up to a thousand.", update=Update.CLUSTER_WIDE),
     Setting("group.consumer.min.assignment.interval.ms", INT, 0, MEDIUM, at_least(0),
             "Lower bound of consumer.assignment.interval.ms of a group."),
     Setting("group.consumer.max.assignment.interval.ms", INT, 15_000, MEDIUM, at_least(0),

@@ -7,7 +7,8 @@ SHARE_SETTINGS: tuple[Setting, ...] = (
     Setting("group.share.assignors", LIST, ("simple",), MEDIUM, ANY,
             "Assignor the broker uses for share groups."),
     Setting("group.share.assignment.interval.ms", INT, 1000, MEDIUM, at_least(0),
-            "Shortest time between two assignments of a share group.", update=Update.CLUSTER_WIDE),
+            "Shortest time between two assignments of a share group; the default of 1000 means a millisecond for "
+            "each of its members, up to a thousand.", update=Update.CLUSTER_WIDE),
     Setting("group.share.min.assignment.interval.ms", INT, 0, MEDIUM, at_least(0),
             "Lower bound of share.assignment.interval.ms of a group."),
     Setting("group.share.max.assignment.interval.ms", INT, 15_000, MEDIUM, at_least(0),
