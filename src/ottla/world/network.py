@@ -5,7 +5,9 @@ import os
 import resource
 import socket
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 # Hands buffers to the kernel and returns how many bytes it took.
 Push = Callable[[list[Any]], int]
@@ -33,6 +35,10 @@ class Network(Protocol):
         self, host: str, port: int, protocol: Callable[[], asyncio.BaseProtocol], *, backlog: int = 50
     ) -> Listening:
         """Bind; port 0 takes a free one. Nobody is accepted before `serve`."""
+        ...
+
+    async def connect(self, host: str, port: int, protocol: Callable[[], P]) -> P:
+        """Connect and return the protocol; OSError says why not."""
         ...
 
     def pusher(self, transport: asyncio.BaseTransport) -> Push | None:
@@ -70,6 +76,11 @@ class RealNetwork:
         )
         bound = server.sockets[0].getsockname()[1]
         return RealListening(server, host, bound)
+
+    async def connect(self, host: str, port: int, protocol: Callable[[], P]) -> P:
+        """Connect to whichever address of the host answers, and return the protocol; OSError says why not."""
+        _, made = await asyncio.get_running_loop().create_connection(protocol, host, port)
+        return made
 
     @staticmethod
     def pusher(transport: asyncio.BaseTransport) -> Push | None:

@@ -1,0 +1,28 @@
+"""How long to wait before trying again: twice as long each time, up to a limit, and a fifth more or less by chance."""
+
+from ottla.world.entropy import Entropy
+
+_JITTER = 0.2
+
+
+class Backoff:
+    """The pauses between tries at one thing."""
+
+    __slots__ = ("_entropy", "_first_ms", "_max_ms", "failures")
+
+    def __init__(self, first_ms: int, max_ms: int, entropy: Entropy) -> None:
+        self._first_ms = first_ms
+        self._max_ms = max(first_ms, max_ms)
+        self._entropy = entropy
+        self.failures = 0
+
+    def failed(self) -> float:
+        """Note one more failure; return the seconds to wait."""
+        # Far more doublings than any limit has would overflow a float.
+        pause_ms = min(self._first_ms * 2.0 ** min(self.failures, 32), self._max_ms)
+        self.failures += 1
+        return pause_ms * (1 + _JITTER * (2 * self._entropy.random() - 1)) / 1000
+
+    def succeeded(self) -> None:
+        """Begin anew."""
+        self.failures = 0

@@ -1,0 +1,375 @@
+"""What a client knows of the cluster: brokers, and the topics it uses with their leaders.
+
+M1  A leader is replaced only by one of a higher epoch, from whomever it is heard: a late answer does not undo news.
+M2  Many who wait for metadata wait for one request.
+M3  Nothing is forgotten because an answer was an error; a topic is forgotten when the cluster says that it is gone, or
+    when nobody has used it for `metadata.max.idle.ms`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+from ottla.client.errors import ClientError, Closed, NoBroker, Refused, TimedOut, refused
+from ottla.client.links import Links, Node
+from ottla.wire.errors import ErrorCode
+from ottla.wire.message import Message
+from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
+
+M = TypeVar("M", bound=Message)
+R = TypeVar("R")
+
+NO_LEADER = -1
+NO_TOPIC_ID = bytes(16)
+_CHORES_SECONDS = 1.0
+
+
+class Leader(NamedTuple):
+    """Who leads a partition, since which epoch, and who else has a copy."""
+
+    node: int
+    epoch: int
+    replicas: tuple[int, ...] = ()
+    in_sync: tuple[int, ...] = ()
+    offline: tuple[int, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Topic:
+    """A topic as last heard of."""
+
+    name: str
+    id: bytes = NO_TOPIC_ID
+    is_internal: bool = False
+    error: ErrorCode = ErrorCode.NONE
+    leaders: dict[int, Leader] = field(default_factory=dict)
+    used_at: float = 0.0
+
+
+class Cluster:
+    """The cluster behind some addresses. `open` begins, `close` ends."""
+
+    def __init__(self, settings: Mapping[str, Any], links: Links) -> None:
+        self._settings = settings
+        self.links = links
+        self.topics: dict[str, Topic] = {}
+        self._names: dict[bytes, str] = {}
+        self.id: str | None = None
+        self.controller: int = -1
+        self.version = 0
+        self._listeners: list[Callable[[], object]] = []
+        self._refreshing: asyncio.Task[None] | None = None
+        self._refreshed_at = 0.0
+        self._wants_all = False
+        self._chores: asyncio.Task[None] | None = None
+        self._seeds = [
+            Node(-1 - number, *_address(each)) for number, each in enumerate(settings["bootstrap.servers"])
+        ]
+
+    # Life
+
+    async def open(self, timeout_ms: float | None = None) -> None:
+        """Reach a broker; NoBroker when none answers in time."""
+        self.links.learn(self._seeds)
+        limit_ms = (
+            timeout_ms if timeout_ms is not None else self._settings.get("default.api.timeout.ms", 60_000)
+        )
+        backoff = self.links.retry_backoff()
+        last: ClientError | None = None
+        try:
+            async with asyncio.timeout(limit_ms / 1000):
+                while True:
+                    try:
+                        await self.refresh()
+                        break
+                    except Refused:
+                        raise
+                    except ClientError as error:
+                        last = error
+                        if not error.retriable:
+                            raise
+                        await asyncio.sleep(backoff.failed())
+        except TimeoutError:
+            tried = ", ".join(self._settings["bootstrap.servers"])
+            hint = "check bootstrap.servers, and that the broker runs and its port is reachable"
+            raise NoBroker(
+                f"no broker of {tried} answered within {limit_ms / 1000:g} s: {last}", hint=hint
+            ) from None
+        self._chores = asyncio.create_task(self._upkeep())
+
+    async def close(self) -> None:
+        """Leave no task and no connection behind."""
+        for task in (self._chores, self._refreshing):
+            if task is not None:
+                task.cancel()
+                with suppress(asyncio.CancelledError, ClientError):
+                    await task
+        self._chores = None
+        self.links.close()
+        # Transports close in the next turns of the loop.
+        await asyncio.sleep(0)
+
+    async def _upkeep(self) -> None:
+        """Refresh what has grown old, and hang up where nothing is said."""
+        max_age_s = self._settings["metadata.max.age.ms"] / 1000
+        while True:
+            await asyncio.sleep(min(_CHORES_SECONDS, max_age_s or _CHORES_SECONDS))
+            self.links.close_idle()
+            self._forget_unused()
+            if self._now() - self._refreshed_at >= max_age_s:
+                with suppress(ClientError):
+                    await self.refresh()
+
+    def _forget_unused(self) -> None:
+        idle_ms = self._settings.get("metadata.max.idle.ms")
+        if idle_ms is None:
+            return
+        before = self._now() - idle_ms / 1000
+        for topic in [each for each in self.topics.values() if each.used_at < before]:
+            self._forget(topic.name)
+
+    # What is known
+
+    def listen(self, changed: Callable[[], object]) -> None:
+        """Have `changed` called whenever something new is known."""
+        self._listeners.append(changed)
+
+    def leader(self, topic: str, partition: int) -> Leader | None:
+        """Return who leads a partition, as far as is known."""
+        known = self.topics.get(topic)
+        found = None if known is None else known.leaders.get(partition)
+        return None if found is None or found.node == NO_LEADER else found
+
+    def name_of(self, topic_id: bytes) -> str | None:
+        """Return the name of a topic."""
+        return self._names.get(topic_id)
+
+    def node(self, node_id: int) -> Node | None:
+        """Return where a broker is."""
+        return next((node for node in self.links.nodes if node.id == node_id), None)
+
+    async def topic(self, name: str, timeout_ms: float | None = None, *, auto_create: bool = True) -> Topic:
+        """Return a topic, asking for it until it is there; Refused or TimedOut says why it is not."""
+        known = self.topics.get(name)
+        if known is not None and known.error is ErrorCode.NONE and known.leaders:
+            known.used_at = self._now()
+            return known
+        limit_ms = self._settings.get("default.api.timeout.ms", 60_000) if timeout_ms is None else timeout_ms
+        backoff = self.links.retry_backoff()
+        last: ClientError | None = None
+        try:
+            async with asyncio.timeout(limit_ms / 1000):
+                while True:
+                    try:
+                        await self.refresh([name], auto_create=auto_create)
+                        known = self.topics.get(name)
+                        if known is not None and known.error is ErrorCode.NONE and known.leaders:
+                            known.used_at = self._now()
+                            return known
+                        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if known is None else known.error
+                        last = refused(code, about=f"topic {name}")
+                    except ClientError as error:
+                        last = error
+                    if not last.retriable:
+                        raise last
+                    await asyncio.sleep(backoff.failed())
+        except TimeoutError:
+            if isinstance(last, Refused):
+                raise last from None
+            raise TimedOut(
+                f"topic {name} did not become known within {limit_ms / 1000:g} s: {last}"
+            ) from None
+
+    # News
+
+    def want_all(self) -> None:
+        """Ask for every topic from now on: a subscription by pattern needs them."""
+        self._wants_all = True
+
+    def stale(self) -> None:
+        """Something known was wrong: ask again soon."""
+        if self._refreshing is None:
+            self._refreshing = asyncio.create_task(self._refresh_soon())
+
+    async def refresh(self, names: Iterable[str] | None = None, *, auto_create: bool | None = None) -> None:
+        """Ask for the topics in use, and for these."""
+        names = list(names or ())
+        while self._refreshing is not None:
+            running = self._refreshing
+            with suppress(ClientError):
+                await asyncio.shield(running)
+            if all(name in self.topics for name in names):
+                return
+            if self._refreshing is running:
+                self._refreshing = None
+        task = self._refreshing = asyncio.create_task(self._refresh(names, auto_create))
+        await asyncio.shield(task)
+
+    async def _refresh_soon(self) -> None:
+        await asyncio.sleep(self._settings["retry.backoff.ms"] / 1000)
+        with suppress(ClientError):
+            await self._refresh((), None)
+
+    async def _refresh(self, names: Iterable[str], auto_create: bool | None) -> None:
+        try:
+            if auto_create is None:
+                auto_create = bool(self._settings.get("allow.auto.create.topics", True))
+            wanted = None if self._wants_all else sorted({*self.topics, *names})
+            request = MetadataRequest(
+                topics=None
+                if wanted is None
+                else [MetadataRequest.MetadataRequestTopic(name=name) for name in wanted],
+                allow_auto_topic_creation=auto_create,
+            )
+            answer = await self.ask_any(request, MetadataResponse)
+            self._take(answer, wanted)
+        finally:
+            if self._refreshing is asyncio.current_task():
+                self._refreshing = None
+
+    def _take(self, answer: MetadataResponse, wanted: list[str] | None) -> None:
+        if answer.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
+            self.links.learn(self._seeds)
+            raise NoBroker("the broker asks to begin again from bootstrap.servers")
+        self._refreshed_at = self._now()
+        self.id, self.controller = answer.cluster_id, answer.controller_id
+        if answer.brokers:
+            self.links.learn([Node(each.node_id, each.host, each.port, each.rack) for each in answer.brokers])
+        for each in answer.topics:
+            if each.name is not None:
+                self._take_topic(each.name, each)
+        if wanted is None:
+            listed = {each.name for each in answer.topics}
+            for name in [name for name in self.topics if name not in listed]:
+                self._forget(name)
+        self._changed()
+
+    def _take_topic(self, name: str, heard: MetadataResponse.MetadataResponseTopic) -> None:
+        error = ErrorCode(heard.error_code)
+        known = self.topics.get(name)
+        if error is not ErrorCode.NONE:
+            if known is None or error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                self._forget(name)
+                self.topics[name] = Topic(name, error=error, used_at=known.used_at if known else self._now())
+            return
+        if known is None or known.id != heard.topic_id:
+            self._forget(name)
+            known = Topic(
+                name, heard.topic_id, heard.is_internal, used_at=known.used_at if known else self._now()
+            )
+            self.topics[name] = known
+            if known.id != NO_TOPIC_ID:
+                self._names[known.id] = name
+        known.error = error
+        for part in heard.partitions:
+            before = known.leaders.get(part.partition_index)
+            if before is not None and -1 < part.leader_epoch < before.epoch:
+                continue
+            known.leaders[part.partition_index] = Leader(
+                part.leader_id,
+                part.leader_epoch,
+                tuple(part.replica_nodes),
+                tuple(part.isr_nodes),
+                tuple(part.offline_replicas),
+            )
+
+    def learn_leader(self, topic: str, partition: int, node: int, epoch: int, nodes: Iterable[Node]) -> bool:
+        """Take in a leader that a produce or fetch answer named (KIP-951); whether it was news."""
+        known = self.topics.get(topic)
+        before = None if known is None else known.leaders.get(partition)
+        if known is None or before is None or node == NO_LEADER or epoch <= before.epoch:
+            return False
+        merged = {each.id: each for each in self.links.nodes} | {each.id: each for each in nodes}
+        if node not in merged:
+            return False
+        self.links.learn(merged.values())
+        known.leaders[partition] = before._replace(node=node, epoch=epoch)
+        self._changed()
+        return True
+
+    def _forget(self, name: str) -> None:
+        topic = self.topics.pop(name, None)
+        if topic is not None:
+            self._names.pop(topic.id, None)
+
+    def _changed(self) -> None:
+        self.version += 1
+        for listener in tuple(self._listeners):
+            listener()
+
+    # Asking
+
+    async def ask_any(self, request: Message, response: type[M], *, timeout_ms: float | None = None) -> M:
+        """Ask any broker, and another when one cannot be reached; NoBroker or the last one's error at the end."""
+        tried: set[int] = set()
+        last: ClientError | None = None
+        while (node := self.links.least_loaded(frozenset(tried))) is not None:
+            try:
+                return await self.links.ask(node, request, response, timeout_ms=timeout_ms)
+            except ClientError as error:
+                if not error.retriable:
+                    raise
+                tried.add(node)
+                last = error
+        if self._settings.get("metadata.recovery.strategy", "rebootstrap").lower() == "rebootstrap":
+            known = {(node.host, node.port) for node in self.links.nodes}
+            self.links.learn([*self.links.nodes, *(n for n in self._seeds if (n.host, n.port) not in known)])
+        if last is None:
+            raise NoBroker("no broker is known")
+        raise last
+
+    async def coordinator(self, kind: int, key: str) -> int:
+        """Return the broker that coordinates a group (0), a transactional id (1) or a share partition (2)."""
+        request = FindCoordinatorRequest(key=key, key_type=kind, coordinator_keys=[key])
+        node = self.links.least_loaded()
+        if node is None:
+            raise NoBroker("no broker is known")
+        await self.links.connected(node)
+        if self.links.version(node, FindCoordinatorRequest) < 4:
+            request = FindCoordinatorRequest(key=key, key_type=kind)
+        else:
+            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
+        answer = await self.links.ask(node, request, FindCoordinatorResponse)
+        found: Any = answer.coordinators[0] if answer.coordinators else answer
+        if found.error_code:
+            raise refused(found.error_code, found.error_message, about=f"the coordinator of {key}")
+        if self.node(found.node_id) is None:
+            self.links.learn([*self.links.nodes, Node(found.node_id, found.host, found.port)])
+        return int(found.node_id)
+
+    async def persist(self, attempt: Callable[[], Awaitable[R]], timeout_ms: float, what: str) -> R:
+        """Try something until it succeeds, fails for good, or the time is up."""
+        backoff = self.links.retry_backoff()
+        last: ClientError | None = None
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                while True:
+                    try:
+                        return await attempt()
+                    except Closed:
+                        raise
+                    except ClientError as error:
+                        if not error.retriable:
+                            raise
+                        last = error
+                    await asyncio.sleep(backoff.failed())
+        except TimeoutError:
+            raise TimedOut(f"{what} did not succeed within {timeout_ms / 1000:g} s: {last}") from last
+
+    @staticmethod
+    def _now() -> float:
+        return asyncio.get_running_loop().time()
+
+
+def _address(text: str) -> tuple[str, int]:
+    """Return host and port of `host:port` or `[v6]:port`."""
+    host, colon, port = text.strip().rpartition(":")
+    if not colon or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 1 << 16:
+        raise ClientError(
+            f"bootstrap.servers names {text!r}, which is no address",
+            hint="write host:port, as in localhost:9092",
+        )
+    return host.strip("[]"), int(port)
