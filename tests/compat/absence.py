@@ -24,12 +24,20 @@ def need(client: Client) -> None:
         skip_aloud(reason)
 
 
-def need_kafka() -> None:
-    """Skip the test where Apache Kafka cannot be run."""
+def kafka_absent() -> str | None:
+    """Why Apache Kafka cannot be run, or nothing if it can."""
     try:
         jars.classpath()
     except jars.KafkaAbsent as absent:
-        skip_aloud(f"Apache Kafka {jars.VERSION}: {absent}")
+        return f"Apache Kafka {jars.VERSION}: {absent}"
+    return None
+
+
+def need_kafka() -> None:
+    """Skip the test where Apache Kafka cannot be run."""
+    reason = kafka_absent()
+    if reason is not None:
+        skip_aloud(reason)
 
 
 def need_go() -> None:

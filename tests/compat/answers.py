@@ -6,6 +6,8 @@ the words of messages, of which only their presence counts. Nothing else may dif
 """
 
 import contextlib
+import functools
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterator
@@ -24,7 +26,15 @@ Answer = Any  # dictionaries, lists and scalars; a string when there was none
 
 ANSWER_SECONDS_MAX = 10.0
 
-WORDS = frozenset({"error_message", "batch_index_error_message", "documentation", "error_string"})
+WORDS = frozenset(
+    {
+        "error_message",
+        "acknowledge_error_message",
+        "batch_index_error_message",
+        "documentation",
+        "error_string",
+    }
+)
 BY_CHANCE = frozenset(
     {"topic_id", "directory_id", "replica_directory_id", "incarnation_id", "leader_directory_id"}
 )
@@ -37,18 +47,22 @@ def build(kind: type[Struct], fields: Fields) -> Struct:
     values = {}
     for name, value in fields.items():
         declared, _ = vars(kind)["__declared__"][name]
-        values[name] = _convert(declared, value)
+        values[name] = _convert(declared, value, kind.__module__)
     return kind(**values)
 
 
-def _convert(declared: Any, value: Any) -> Any:
+def _convert(declared: Any, value: Any, module: str) -> Any:
+    if isinstance(declared, str):  # a structure that is declared further down, by its path in the module
+        path = declared.removesuffix(" | None").split(".")
+        declared = functools.reduce(getattr, path, sys.modules[module])
+        return None if value is None else build(declared, value)
     if isinstance(declared, types.UnionType):
         if value is None:
             return None
         [declared] = [each for each in typing.get_args(declared) if each is not type(None)]
     if typing.get_origin(declared) is list:
         [inner] = typing.get_args(declared)
-        return [_convert(inner, each) for each in value]
+        return [_convert(inner, each, module) for each in value]
     return build(declared, value) if isinstance(value, dict) else value
 
 

@@ -2,19 +2,42 @@
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.compat.absence import REASONS, need_kafka
+from tests.compat.absence import REASONS, kafka_absent, need_kafka
 from tests.compat.answers import Pair, Side
+from tests.compat.asking_groups import stage_groups
+from tests.compat.asking_share import stage_share
+from tests.compat.asking_transactions import stage_transactions
 from tests.compat.chosen import CHOSEN, SERVERS, MakeTopic
+from tests.compat.rows import Scene, Scenes
 from tests.peers.deadline import eventually
 from tests.peers.kafka import KafkaServer
 from tests.peers.server import Server
 
 _serial = itertools.count(1)
+
+# What the two servers are set to that answer the same questions: groups that are soon full and wait for nothing,
+# members that are not taken for gone, and few coordinators.
+ANSWERING = {
+    "group.max.size": "2",
+    "group.consumer.max.size": "2",
+    "group.share.max.size": "2",
+    "group.consumer.assignment.interval.ms": "0",
+    "group.share.assignment.interval.ms": "0",
+    "group.consumer.max.session.timeout.ms": "600000",
+    "group.consumer.session.timeout.ms": "600000",
+    "group.share.max.session.timeout.ms": "600000",
+    "group.share.session.timeout.ms": "600000",
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.num.partitions": "4",
+    "share.coordinator.state.topic.num.partitions": "4",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -42,12 +65,54 @@ def pair(server_class: type[Server], tmp_path_factory: pytest.TempPathFactory) -
     """Apache Kafka beside the server under test, of the same cluster id, to be asked the same questions."""
     need_kafka()
     kafka, other = (
-        KafkaServer(tmp_path_factory.mktemp("kafka")),
-        server_class(tmp_path_factory.mktemp("other")),
+        KafkaServer(tmp_path_factory.mktemp("kafka"), ANSWERING),
+        server_class(tmp_path_factory.mktemp("other"), ANSWERING),
     )
     kafka.cluster_id = other.cluster_id
     with kafka, other:
         yield Pair(Side(kafka), Side(other))
+
+
+@pytest.fixture(scope="session")
+def sides(
+    request: pytest.FixtureRequest, server_class: type[Server], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[Side]]:
+    """The server under test, last, and Apache Kafka before it where that can be run."""
+    absent = kafka_absent()
+    if absent is None:
+        pair: Pair = request.getfixturevalue("pair")
+        yield [pair.kafka, pair.other]
+        return
+    REASONS.add(f"{absent}; answers were checked, and not compared")
+    with server_class(tmp_path_factory.mktemp("alone"), ANSWERING) as running:
+        yield [Side(running)]
+
+
+def _staged(sides: list[Side], stage: Callable[[Scene], None]) -> Iterator[Scenes]:
+    scenes = Scenes(Scene(side) for side in sides)
+    for scene in scenes:
+        stage(scene)
+    yield scenes
+    for scene in scenes:
+        scene.close()
+
+
+@pytest.fixture(scope="session")
+def group_scenes(sides: list[Side]) -> Iterator[Scenes]:
+    """Groups of each kind and state on each side."""
+    yield from _staged(sides, stage_groups)
+
+
+@pytest.fixture(scope="session")
+def transaction_scenes(sides: list[Side]) -> Iterator[Scenes]:
+    """Transactional ids in each state that lasts on each side."""
+    yield from _staged(sides, stage_transactions)
+
+
+@pytest.fixture(scope="session")
+def share_scenes(sides: list[Side]) -> Iterator[Scenes]:
+    """Share groups on each side."""
+    yield from _staged(sides, stage_share)
 
 
 @pytest.fixture

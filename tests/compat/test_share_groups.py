@@ -4,10 +4,17 @@ import time
 
 import confluent_kafka
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
-from tests.compat.chosen import MakeTopic
+from tests.compat.chosen import CHOSEN, MakeTopic
 from tests.peers.deadline import eventually
 from tests.peers.kafka import tool
 
@@ -22,11 +29,14 @@ def fill(bootstrap: str, topic: str, first: int = 0) -> None:
     assert producer.flush(20) == 0
 
 
-def begin_at_the_beginning(bootstrap: str, group: str) -> None:
-    """Let a share group read what was there before it."""
+def begin_at_the_beginning(bootstrap: str, group: str, **settings: str) -> None:
+    """Let a share group read what was there before it; further settings are written with underscores."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    entry = ConfigEntry("share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ResourceType.GROUP, group, incremental_configs=[entry])
+    entries = [
+        ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in {"share_auto_offset_reset": "earliest", **settings}.items()
+    ]
+    resource = ConfigResource(ResourceType.GROUP, group, incremental_configs=entries)
     for future in admin.incremental_alter_configs([resource]).values():
         future.result(20)
 
@@ -132,3 +142,69 @@ def test_a_confluent_share_consumer_gives_records_back(bootstrap: str, make_topi
                 member.acknowledge(message, kinds.RELEASE if tries[number] == 1 else kinds.ACCEPT)
             member.commit_sync()
     assert tries == dict.fromkeys(range(RECORDS), 2)
+
+
+@pytest.mark.skipif(
+    not hasattr(confluent_kafka, "ShareConsumer"), reason="this confluent-kafka has no share consumer"
+)
+@pytest.mark.skipif(CHOSEN == "kafka", reason="Apache Kafka 4.3 has no dead-letter topics for share groups")
+def test_records_that_are_given_up_reach_the_dead_letter_topic(
+    bootstrap: str, admin: AdminClient, make_topic: MakeTopic
+) -> None:
+    topic = make_topic(PARTITIONS)
+    group, letters = f"share-of-{topic}", f"dlq.{topic}"
+    allowed = {"errors.deadletterqueue.group.enable": "true"}
+    admin.create_topics([NewTopic(letters, PARTITIONS, 1, config=allowed)])[letters].result(20)
+    begin_at_the_beginning(
+        bootstrap,
+        group,
+        errors_deadletterqueue_topic_name=letters,
+        errors_deadletterqueue_copy_record_enable="true",
+        share_delivery_count_limit="2",
+    )
+    fill(bootstrap, topic)
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": group,
+        "share.acknowledgement.mode": "explicit",
+        "log_level": 0,
+    }
+    kinds = confluent_kafka.AcknowledgeType
+    rejected, released = set(range(0, RECORDS, 10)), set(range(5, RECORDS, 10))
+    left = dict.fromkeys(range(RECORDS), 1) | dict.fromkeys(released, 2)
+    with confluent_kafka.ShareConsumer(settings) as member:
+        member.subscribe([topic])
+        deadline = time.monotonic() + 30
+        while any(left.values()):
+            assert time.monotonic() < deadline, left
+            for message in member.poll(timeout=0.5):
+                assert message.error() is None, message.error()
+                number = int(message.value() or b"")
+                left[number] -= 1
+                kind = kinds.REJECT if number in rejected else kinds.ACCEPT
+                member.acknowledge(message, kinds.RELEASE if number in released else kind)
+            member.commit_sync()
+    found = {}
+    with Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": letters, "auto.offset.reset": "earliest", "log_level": 0}
+    ) as reader:
+        reader.subscribe([letters])
+        deadline = time.monotonic() + 30
+        while len(found) < len(rejected | released):
+            assert time.monotonic() < deadline, sorted(found)
+            message = reader.poll(0.5)
+            if message is not None and message.error() is None:
+                found[int(message.value())] = message
+    assert found.keys() == rejected | released
+    for number, message in found.items():
+        assert message.partition() == number % PARTITIONS
+        assert dict(message.headers()) == {
+            "__dlq.errors.topic": topic.encode(),
+            "__dlq.errors.partition": b"%d" % (number % PARTITIONS),
+            "__dlq.errors.offset": b"%d" % (number // PARTITIONS),
+            "__dlq.errors.group": group.encode(),
+            "__dlq.errors.delivery.count": b"1" if number in rejected else b"2",
+            "__dlq.errors.message": b"Offset rejected by client."
+            if number in rejected
+            else b"Offset delivery count exceeded the threshold.",
+        }

@@ -90,6 +90,15 @@ class Broker:
         self.alive = frozenset(node for node, broker in image.brokers.items() if not broker.fenced)
         self.image = image
 
+    def load_some(self) -> bool:
+        """Load one coordinator whose log holds something; say whether there may be more of them."""
+        hosted = (self.transactions.machines, self.coordination.groups, self.share.states.machines)
+        for coordinators in hosted:
+            topic = self.image.topics.by_name.get(coordinators.topic)
+            if topic is not None and coordinators.load_one(topic.partitions):
+                return True
+        return False
+
     def endpoints(self, listener: str) -> list[tuple[int, str, int, str | None]]:
         """Return (node id, host, port, rack) of every broker that can be reached on a listener of this name."""
         found = []

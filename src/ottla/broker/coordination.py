@@ -15,16 +15,22 @@ from ottla.broker.expression import match
 from ottla.broker.gathering import Gathering
 from ottla.broker.group_topics import GroupTopics
 from ottla.broker.internal_topics import OFFSETS, partitions
+from ottla.broker.streams_topics import StreamsTopics
 from ottla.channel.connection import Connection
 from ottla.groups.classic.records import KINDS as CLASSIC_KINDS
 from ottla.groups.consumer.records import KINDS as CONSUMER_KINDS
+from ottla.groups.group import Kind
 from ottla.groups.machine import Groups
 from ottla.groups.offset_records import KINDS as OFFSET_KINDS
 from ottla.groups.share.effects import DeleteState, InitializeState
 from ottla.groups.share.records import KINDS as SHARE_KINDS
 from ottla.groups.shelf import Shelf
+from ottla.groups.streams.records import KINDS as STREAMS_KINDS
+from ottla.groups.tally import Tally
 from ottla.metadata.config import ConfigType
-from ottla.metadata.settings.group import effective_group
+from ottla.metadata.feature import GROUP_VERSION, STREAMS_VERSION
+from ottla.metadata.settings.group import effective_group, group_in_force
+from ottla.metadata.topics import Topic
 from ottla.replicated.decision import Decision, Effect
 from ottla.replicated.keyed import Answer, Client
 from ottla.wire.compression import Codec
@@ -33,6 +39,9 @@ from ottla.wire.message import Message
 
 R = TypeVar("R")
 
+# What a cluster has to have agreed on before members may speak a protocol.
+_FEATURES = {Kind.CONSUMER: GROUP_VERSION, Kind.STREAMS: STREAMS_VERSION}
+
 
 class Coordination:
     """Groups and offsets, for the partitions of `__consumer_offsets` that this broker leads."""
@@ -40,13 +49,18 @@ class Coordination:
     def __init__(self, broker: Broker, unique: Callable[[], bytes]) -> None:
         self._broker = broker
         self._unique = unique
+        self._topics = GroupTopics(broker)
+        self.tally = Tally()
         self._tokens = count(1)
         self._waiting: dict[int, Pending] = {}
+        # What groups with settings of their own go by, and what that was worked out from.
+        self._own: dict[str, tuple[Mapping[str, str], Mapping[str, Any], Mapping[str, Any]]] = {}
         self._defaults_of: Mapping[str, Any] | None = None
         self._defaults: Mapping[str, Any] = {}
+        self.streams_topics = StreamsTopics(broker)
         self.groups: Coordinators[Groups] = Coordinators(
             OFFSETS.name,
-            {**OFFSET_KINDS, **CLASSIC_KINDS, **CONSUMER_KINDS, **SHARE_KINDS},
+            {**OFFSET_KINDS, **CLASSIC_KINDS, **CONSUMER_KINDS, **SHARE_KINDS, **STREAMS_KINDS},
             broker.table,
             broker.clock,
             broker,
@@ -56,15 +70,28 @@ class Coordination:
         )
 
     def _make_groups(self, index: int) -> Groups:
-        shelf = Shelf(GroupTopics(self._broker), self._broker.settings, self.config, self._unique)
+        shelf = Shelf(self._topics, self._broker.settings, self.config, self._unique, tally=self.tally)
         return Groups(shelf, match)
+
+    def check(self, kind: Kind) -> None:
+        """Raise UNSUPPORTED_VERSION unless this broker speaks a protocol, and the cluster has agreed to use it."""
+        broker = self._broker
+        spoken = broker.settings["group.coordinator.rebalance.protocols"]
+        if kind.value not in spoken or broker.image.features.level(_FEATURES[kind]) < 1:
+            raise BrokerError(ErrorCode.UNSUPPORTED_VERSION)
 
     def config(self, group_id: str, name: str) -> Any:
         """Return a setting of a group, or the broker's default for it."""
         broker = self._broker
         overrides = broker.image.configs.of(ConfigType.GROUP, group_id)
         if overrides:
-            return effective_group(broker.settings, overrides)[name]
+            known = self._own.get(group_id)
+            if known is None or known[0] is not overrides or known[1] is not broker.settings:
+                known = overrides, broker.settings, group_in_force(broker.settings, overrides)
+                self._own[group_id] = known
+            return known[2][name]
+        if self._own:
+            self._own.pop(group_id, None)
         # Nearly every group sets nothing, and every heartbeat asks: the defaults are worked out once.
         if self._defaults_of is not broker.settings:
             self._defaults_of = broker.settings
@@ -176,6 +203,11 @@ class Coordination:
             self.groups.submit(index, decide, done)
         gathering.check()
         return gathering.pending
+
+    def topics_deleted(self, topics: Iterable[Topic]) -> None:
+        """Let every coordinator here forget topics that are no more."""
+        deleted = {topic.name: topic.id for topic in topics}
+        self.groups.tell_all(lambda groups, now: groups.forget_topics(deleted))
 
     def index(self, name: str) -> int:
         """Return the partition of `__consumer_offsets` that a group belongs to."""

@@ -1,18 +1,22 @@
 """The coordinators of one internal topic: a machine for each of its partitions, over that partition's log.
 
 K1  A name belongs to one partition for good: Java's hash of it, modulo the number of partitions, as in Kafka.
-K2  A machine is made when somebody first asks for its partition. Until its log is read, whoever asks hears
-    COORDINATOR_LOAD_IN_PROGRESS; a short log is read on the spot.
+K2  A machine is made when somebody first asks for its partition, or soon after the start if its log holds something:
+    what was under way then, such as a transaction, has to end though nobody asks. Until its log is read, whoever asks
+    hears COORDINATOR_LOAD_IN_PROGRESS; a short log is read on the spot.
 K3  One timer a machine, set to its next deadline.
-K4  A partition that fails or goes takes its machine along; whoever waits hears NOT_COORDINATOR and looks for the next.
+K4  What its log says of topics that are no more is forgotten before the first answer of a machine, since nobody told it
+    when they were deleted.
+K5  A partition that fails or goes takes its machine along; whoever waits hears NOT_COORDINATOR and looks for the next.
 
     submit() --no machine--> loading --log read--> serving --partition gone--> dropped
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from ottla.broker.broker import Timers
+from ottla.broker.timing import Timing
 from ottla.partition.journal import PartitionJournal, Replay
 from ottla.partition.partition import Partition
 from ottla.partition.table import PartitionTable
@@ -65,6 +69,10 @@ class Coordinator(Protocol):
         """Say what is to be done once the log has been read: timers to set, work to take up again."""
         ...
 
+    def tidy(self) -> Decision[bool]:
+        """Forget what the log says of topics that are no more; True when that takes another step."""
+        ...
+
 
 M = TypeVar("M", bound=Coordinator)
 R = TypeVar("R")
@@ -74,10 +82,11 @@ Done = Callable[[R | BrokerError], None]
 class _Seat(Generic[M]):
     """One partition's machine, from the first question on."""
 
-    __slots__ = ("deadline", "host", "journal", "machine", "partition", "replay", "timer")
+    __slots__ = ("began_s", "deadline", "host", "journal", "machine", "partition", "replay", "timer")
 
-    def __init__(self, partition: Partition, machine: M) -> None:
+    def __init__(self, partition: Partition, machine: M, began_s: float) -> None:
         self.partition = partition
+        self.began_s = began_s
         self.machine = machine
         self.host: Host[M] | None = None
         self.journal: PartitionJournal | None = None
@@ -109,11 +118,28 @@ class Coordinators(Generic[M]):
         self._perform = perform
         self._codec = codec
         self._seats: dict[int, _Seat[M]] = {}
+        self.loads = Timing()
 
     @property
-    def machines(self) -> Iterable[M]:
+    def loading(self) -> int:
+        """How many machines still read their logs."""
+        return sum(seat.host is None for seat in self._seats.values())
+
+    @property
+    def machines(self) -> Sequence[M]:
         """Every machine that has read its log."""
         return [seat.machine for seat in self._seats.values() if seat.host is not None]
+
+    def load_one(self, indexes: Iterable[int]) -> bool:
+        """Begin to read one log that holds something and that nobody has asked for; say whether there was one."""
+        for index in indexes:
+            partition = None if index in self._seats else self._table.partitions.get((self.topic, index))
+            if partition is None or partition.error is not None:
+                continue
+            if partition.log.end_offset > partition.log.start_offset:
+                self._seat(index)
+                return True
+        return False
 
     def submit(self, index: int, decide: Callable[[M, int], Decision[R]], done: Done[R]) -> None:
         """Let the machine of a partition decide, and call back once that is committed, or with the reason why not."""
@@ -128,6 +154,28 @@ class Coordinators(Generic[M]):
             return
         host.submit(decide, lambda outcome: done(_said(outcome)), self._clock.now_ms())
         self._arm(seat)
+
+    def tell_all(self, decide: Callable[[M, int], Decision[bool]]) -> None:
+        """Let every machine that has read its log decide, again as long as it says that there is more."""
+        for seat in tuple(self._seats.values()):
+            if seat.host is not None and seat.partition.error is None:
+                self._steps(seat.host, seat.partition, decide)
+                self._arm(seat)
+
+    def _steps(self, host: Host[M], partition: Partition, decide: Callable[[M, int], Decision[bool]]) -> None:
+        more = True
+
+        def step(machine: M, now: int) -> Decision[bool]:
+            nonlocal more
+            decision = decide(machine, now)
+            more = decision.reply
+            return decision
+
+        while more:
+            end_offset = partition.log.end_offset
+            host.submit(step, nobody, self._clock.now_ms())
+            if partition.log.end_offset == end_offset:
+                return  # There was nothing to write, or it could not be written.
 
     def transaction_ended(self, index: int, producer_id: int, committed: bool) -> None:
         """A marker was appended to one of the partitions; a machine that still reads its log will come to it."""
@@ -149,7 +197,7 @@ class Coordinators(Generic[M]):
         if partition.error is not None:
             raise BrokerError(ErrorCode.NOT_COORDINATOR)
         machine = self._make(index)
-        seat = self._seats[index] = _Seat(partition, machine)
+        seat = self._seats[index] = _Seat(partition, machine, self._clock.monotonic())
         seat.replay = Replay(partition, machine, self._kinds)
         self._load(seat)
         return seat
@@ -166,6 +214,7 @@ class Coordinators(Generic[M]):
 
     def _open(self, seat: _Seat[M]) -> None:
         seat.replay = None
+        self.loads.took(self._clock.monotonic() - seat.began_s)
 
         def committed(error: BrokerError | None) -> None:
             if error is None:
@@ -176,6 +225,7 @@ class Coordinators(Generic[M]):
         journal = seat.journal = PartitionJournal(seat.partition, self._codec, committed)
         host = seat.host = Host(seat.machine, journal, self._perform)
         host.submit(lambda machine, now: machine.lead(now), nobody, self._clock.now_ms())
+        self._steps(host, seat.partition, lambda machine, now: machine.tidy())
         self._arm(seat)
 
     def _leave(self, index: int, seat: _Seat[M]) -> None:

@@ -5,7 +5,7 @@ request and three of its answer; here the fields go from two `unpack` into `Part
 `pack`. What it bought is in docs/adr/0022-the-short-way-to-a-reader.md.
 
 X1  Whatever is not of that form is left alone, for the common road: several topics or partitions, tagged fields,
-    transactions, acks=0, partitions that are not awake, requests before v9.
+    transactions, acks=0, partitions that are not awake or of internal topics, requests before v9.
 X2  A batch that is refused goes the common road as well, which refuses it again, in the right words.
 """
 
@@ -13,6 +13,7 @@ import struct
 from typing import Any
 
 from ottla.broker.api import Pending
+from ottla.broker.apis.metadata import INTERNAL_TOPICS
 from ottla.broker.broker import Broker
 from ottla.broker.durable import Durable, Part
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -82,7 +83,7 @@ def express(
             partition = broker.table.partitions.get((name[1:].decode(), index))
         else:
             partition = broker.table.awake_by_id.get((bytes(name), index))
-        if partition is None:
+        if partition is None or partition.topic in INTERNAL_TOPICS:
             return None
         base_offset, end_offset, append_time_ms, _ = partition.append(
             memoryview(buffer)[begin:beyond], broker.clock.now_ms()

@@ -1,4 +1,8 @@
-"""The topics of this broker's image, as groups see them."""
+"""The topics of this broker's image, as groups see them.
+
+What is known of a topic is worked out once and kept until the topic or the racks of brokers change: a commit asks for
+every topic it speaks of, and a topic may have thousands of partitions.
+"""
 
 from collections.abc import Iterable
 
@@ -10,10 +14,12 @@ from ottla.metadata.topics import Topic
 class GroupTopics:
     """A view that follows the image."""
 
-    __slots__ = ("_broker",)
+    __slots__ = ("_broker", "_brokers", "_known")
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self._brokers: object = None
+        self._known: dict[str, tuple[Topic, TopicFacts]] = {}
 
     @property
     def version(self) -> int:
@@ -35,9 +41,18 @@ class GroupTopics:
     def _facts(self, topic: Topic | None) -> TopicFacts | None:
         if topic is None:
             return None
-        brokers = self._broker.image.brokers
+        image = self._broker.image
+        if image.brokers is not self._brokers or len(self._known) > len(image.topics.by_name):
+            self._brokers = image.brokers
+            self._known.clear()
+        known = self._known.get(topic.name)
+        if known is not None and known[0] is topic:
+            return known[1]
+        brokers = image.brokers
         racks = tuple(
             frozenset(rack for node in state.replicas if node in brokers and (rack := brokers[node].rack))
             for _, state in sorted(topic.partitions.items())
         )
-        return TopicFacts(topic.name, topic.id, len(topic.partitions), racks)
+        facts = TopicFacts(topic.name, topic.id, len(topic.partitions), racks)
+        self._known[topic.name] = topic, facts
+        return facts

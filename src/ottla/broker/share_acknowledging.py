@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ottla.broker.broker import Broker
+from ottla.broker.share_traffic import Asked
 from ottla.share.acknowledgement import check
 from ottla.share.key import ShareKey
 from ottla.share.session import SessionKey
@@ -38,24 +39,30 @@ def acknowledge(
     if taken:
         # As in Kafka, partitions of which nothing is said are named along with those of which something is.
         outcomes.update(dict.fromkeys(silent))
+    traffic = broker.share.partitions.traffic
+    traffic.count(Asked.ACKNOWLEDGEMENTS, {place[0] for place, _ in taken})
     left = 1 + len(taken)
 
     def one_less() -> None:
         nonlocal left
         left -= 1
         if not left:
+            failed = {place[0] for place, error in outcomes.items() if error is not None}
+            traffic.count(Asked.ACKNOWLEDGEMENT_FAILURES, failed & broker.image.topics.by_id.keys())
             done(outcomes)
 
-    def settled(place: Place) -> Callable[[BrokerError | None], None]:
+    def settled(place: Place, batches: Any) -> Callable[[BrokerError | None], None]:
         def settle(error: BrokerError | None) -> None:
             outcomes[place] = error
+            if error is None:
+                traffic.acknowledged(batches)
             one_less()
 
         return settle
 
     for place, batches in taken:
         key = ShareKey(member.group_id, *place)
-        broker.share.partitions.acknowledge(key, member.member_id, batches, settled(place))
+        broker.share.partitions.acknowledge(key, member.member_id, batches, settled(place, batches))
     one_less()
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ottla.broker.broker import Broker
+from ottla.broker.share_letters import DeadLetters
 from ottla.broker.share_partitions import SharePartitions
 from ottla.broker.share_states import ShareStates
 from ottla.channel.connection import Connection
@@ -35,10 +36,11 @@ _MEMBER_ID_LENGTH_MAX = 36
 class ShareCoordination:
     """All that this broker does for share groups."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, report: Callable[[str], object] = nobody) -> None:
         self._broker = broker
         self.states = ShareStates(broker)
-        self.partitions = SharePartitions(broker, self.states)
+        self.letters = DeadLetters(broker, report)
+        self.partitions = SharePartitions(broker, self.states, self.letters)
         self.sessions = ShareSessions(broker.settings["group.share.max.share.sessions"])
         self._parked: dict[int, set[ShareFetching]] = {}
         self._connections: set[int] = set()
@@ -140,6 +142,7 @@ class ShareCoordination:
             if isinstance(outcome, BrokerError):
                 refuse(outcome)
             else:
+                self.letters.forget(group_id)
                 done(outcome[0])
 
         def delete() -> None:
@@ -165,6 +168,7 @@ class ShareCoordination:
     def topics_deleted(self, topic_ids: list[bytes]) -> None:
         """Forget the state of topics that are no more."""
         self.states.topics_deleted(topic_ids)
+        self.partitions.traffic.forget(topic_ids)
 
 
 def check_member_id(member_id: str | None) -> None:

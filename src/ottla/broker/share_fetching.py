@@ -12,12 +12,15 @@ from typing import Any
 from ottla.broker.api import Pending
 from ottla.broker.broker import Broker
 from ottla.broker.share_acknowledging import Outcomes, Place, acknowledge, unknown
+from ottla.broker.share_leaders import name_leaders
 from ottla.broker.share_partitions import Seat
 from ottla.broker.share_reading import Reading, read
+from ottla.broker.share_traffic import Asked
+from ottla.channel.connection import Connection
 from ottla.share.acquire import Wish
 from ottla.share.key import ShareKey
 from ottla.share.partition import Phase
-from ottla.share.session import FINAL_EPOCH, ShareSession
+from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, ShareSession
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
@@ -25,8 +28,8 @@ Topic = ShareFetchResponse.ShareFetchableTopicResponse
 Part = Topic.PartitionData
 
 _RECORD_LIMIT = 1
+_MODES = (0, _RECORD_LIMIT)
 _ROUNDS = 16  # How often a try goes on after batches in which there was nothing to hand out.
-_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 class ShareFetching:
@@ -39,6 +42,7 @@ class ShareFetching:
         "_bytes_min",
         "_committed",
         "_fetched",
+        "_listener",
         "_parts",
         "_places",
         "_request",
@@ -56,7 +60,7 @@ class ShareFetching:
         request: ShareFetchRequest,
         version: int,
         session: ShareSession,
-        connection_id: int,
+        connection: Connection,
         broker: Broker,
     ) -> None:
         self._request = request
@@ -75,7 +79,8 @@ class ShareFetching:
         self._fetched = False
         self._woken = False
         self._timer: Any = None
-        self.connection_id = connection_id
+        self.connection_id = broker.share.connection_id(connection)
+        self._listener = connection.listener
         self.pending: Pending | None = Pending()
 
     @property
@@ -90,6 +95,12 @@ class ShareFetching:
         acknowledge(
             self._broker, self._session.key, self._topics(), may_renew=self._renews, done=self._settled
         )
+        self._count(Asked.FETCHES, self._places)
+        mode = request.share_acquire_mode
+        if self._version >= 2 and self._places and not self._renews and mode not in _MODES:
+            self.pending = None
+            pending.resolve(ShareFetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
+            return pending
         idle = self._renews or not self._places or request.max_records <= 0 or self._bytes_max <= 0
         if idle or self._acquire(patient=request.max_wait_ms > 0):
             self._finish()
@@ -163,14 +174,9 @@ class ShareFetching:
         return seat
 
     def _fail(self, place: Place, error: BrokerError) -> None:
-        part = Part(partition_index=place[1], error_code=error.code, error_message=error.message, records=b"")
-        topic = self._broker.image.topics.by_id.get(place[0])
-        state = None if topic is None else topic.partitions.get(place[1])
-        if error.code in _MOVED and state is not None:
-            part.current_leader = Part.LeaderIdAndEpoch(
-                leader_id=state.leader, leader_epoch=state.leader_epoch
-            )
-        self._parts[place] = part
+        self._parts[place] = Part(
+            partition_index=place[1], error_code=error.code, error_message=error.message, records=b""
+        )
 
     def _hand_out(self, readings: list[tuple[Place, Seat, Reading]]) -> bool:
         request, partitions = self._request, self._broker.share.partitions
@@ -240,6 +246,12 @@ class ShareFetching:
 
     # Answering
 
+    def _count(self, what: Asked, places: list[Place]) -> None:
+        broker = self._broker
+        broker.share.partitions.traffic.count(
+            what, {topic_id for topic_id, _ in places} & broker.image.topics.by_id.keys()
+        )
+
     def _finish(self) -> None:
         self._unpark()
         self._fetched = True
@@ -255,6 +267,11 @@ class ShareFetching:
             return
         self.pending = None
         session = self._session
+        self._count(Asked.FETCH_FAILURES, [place for place, part in self._parts.items() if part.error_code])
+        if self._request.share_session_epoch == INITIAL_EPOCH:
+            # The first answer of a session names every partition that could be looked at.
+            for place in self._seats:
+                self._parts.setdefault(place, Part(partition_index=place[1], records=b""))
         for place, part in self._parts.items():
             session.answers(place, has_records=bool(part.records), has_error=bool(part.error_code))
         for place, error in outcomes.items():
@@ -273,6 +290,7 @@ class ShareFetching:
             ),
             responses=list(topics.values()),
         )
+        name_leaders(response, self._broker, self._listener)
         if self._request.share_session_epoch == FINAL_EPOCH:
             share.close(session.key)
         pending.resolve(response)

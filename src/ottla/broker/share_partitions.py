@@ -4,6 +4,8 @@ V1  A share partition is of one epoch of one partition. When that fails, goes, o
     hears of it, and the next fetch begins a new one from the durable state.
 V2  What share partitions want done is done here: state is read and written, those who wait are woken or answered.
 V3  One timer for all locks, set to the next that runs out.
+V4  A share partition that nobody reads is dropped once nothing of it is under way any more: what is being written, and
+    letters about records that were given up.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,12 +15,15 @@ from typing import Any, Protocol
 
 from ottla.broker.broker import Broker
 from ottla.broker.share_begin import reset_offset
+from ottla.broker.share_letters import DeadLetters
 from ottla.broker.share_states import ShareStates
+from ottla.broker.share_traffic import ShareTraffic
+from ottla.broker.timing import Timing
 from ottla.partition.partition import Partition
 from ottla.replicated.decision import Decision
 from ottla.replicated.timers import Timers
 from ottla.share.acknowledgement import AcknowledgementBatch
-from ottla.share.effects import Freed, Lost, ReadState, Settled, WriteState
+from ottla.share.effects import DeadLetter, Freed, Lost, ReadState, Settled, WriteState
 from ottla.share.key import ShareKey
 from ottla.share.partition import NO_OFFSET, Phase, SharePartition
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -39,9 +44,11 @@ class Waiter(Protocol):
 
 
 class Seat:
-    """One share partition, and who waits for it. `error` says why it is of no use any more."""
+    """One share partition, and who waits for it. `error` says why it is of no use any more, `leaving` that nobody reads
+    it.
+    """
 
-    __slots__ = ("_table", "deadline", "error", "key", "partition", "share", "waiting")
+    __slots__ = ("_table", "deadline", "error", "key", "leaving", "partition", "share", "waiting")
 
     def __init__(
         self, key: ShareKey, partition: Partition, share: SharePartition, table: "SharePartitions"
@@ -52,6 +59,7 @@ class Seat:
         self.error: BrokerError | None = None
         self.waiting: dict[Waiter, None] = {}
         self.deadline: int | None = None
+        self.leaving = False
         self._table = table
 
     @property
@@ -75,9 +83,12 @@ class Seat:
 class SharePartitions:
     """The table, by group and partition."""
 
-    def __init__(self, broker: Broker, states: ShareStates) -> None:
+    def __init__(self, broker: Broker, states: ShareStates, letters: DeadLetters) -> None:
         self._broker = broker
         self._states = states
+        self._letters = letters
+        self.traffic = ShareTraffic()
+        self.loads = Timing()
         self._seats: dict[ShareKey, Seat] = {}
         self._groups: dict[str, set[ShareKey]] = {}
         self._tokens = count(1)
@@ -88,6 +99,11 @@ class SharePartitions:
 
     def __len__(self) -> int:
         return len(self._seats)
+
+    @property
+    def seats(self) -> list[Seat]:
+        """Every share partition that is there."""
+        return list(self._seats.values())
 
     # Who is there
 
@@ -112,6 +128,7 @@ class SharePartitions:
             seat = self._seats[key] = Seat(key, partition, share, self)
             self._groups.setdefault(group_id, set()).add(key)
             partition.readers.add(seat)
+        seat.leaving = False
         if seat.share.phase is Phase.EMPTY:
             self._perform(seat, seat.share.open())
         return seat
@@ -135,7 +152,14 @@ class SharePartitions:
     def drop_group(self, group_id: str) -> None:
         """Forget all that a group has: nobody reads for it here."""
         for key in tuple(self._groups.get(group_id, ())):
-            self.drop(key, BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "nobody reads for the group here"))
+            seat = self._seats[key]
+            seat.leaving = True
+            self._leave(seat)
+
+    def _leave(self, seat: Seat) -> None:
+        if seat.leaving and not seat.share.busy and self._seats.get(seat.key) is seat:
+            unread = BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "nobody reads for the group here")
+            self.drop(seat.key, unread)
 
     # What members say
 
@@ -145,7 +169,7 @@ class SharePartitions:
         """Take what a member says of its records; `done` hears once that is durable, or why it is refused."""
         seat = self.find(key)
         if seat is None:
-            done(BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            done(BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "nothing of this partition was acquired"))
             return
         token = next(self._tokens)
         self._settling[token] = done
@@ -173,22 +197,35 @@ class SharePartitions:
     def _perform(self, seat: Seat, decision: Decision[None]) -> None:
         for effect in decision.after:
             match effect:
-                case ReadState(group_id, topic_id, part):
-                    topics = [_ReadTopic(topic_id=topic_id, partitions=[part])]
-                    asked = ReadShareGroupStateRequest(group_id=group_id, topics=topics)
-                    self._states.ask_patiently(
-                        asked, lambda response: self._loaded(seat, response.results[0].partitions[0])
-                    )
+                case ReadState():
+                    self._read(seat, effect)
                 case WriteState():
                     self._write(seat, effect)
                 case Settled(token, error):
                     self._settling.pop(token)(error)
                 case Freed():
                     seat.wake_waiting()
+                case DeadLetter():
+                    self._letters.send(effect, partial(self._told, seat, effect))
                 case Lost(error=error):
                     if self._seats.get(seat.key) is seat:
                         self.drop(seat.key, error)
         self.held(seat)
+        self._leave(seat)
+
+    def _told(self, seat: Seat, letter: DeadLetter) -> None:
+        self._perform(seat, seat.share.dead_lettered(letter))
+
+    def _read(self, seat: Seat, effect: ReadState) -> None:
+        topics = [_ReadTopic(topic_id=effect.topic_id, partitions=[effect.partition])]
+        request = ReadShareGroupStateRequest(group_id=effect.group_id, topics=topics)
+        began_s = self._broker.clock.monotonic()
+
+        def read(response: Any) -> None:
+            self.loads.took(self._broker.clock.monotonic() - began_s)
+            self._loaded(seat, response.results[0].partitions[0])
+
+        self._states.ask_patiently(request, read)
 
     def _write(self, seat: Seat, effect: WriteState) -> None:
         topics = [_WriteTopic(topic_id=effect.topic_id, partitions=[effect.partition])]

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from ottla.broker.broker import Broker
 from ottla.broker.coordinators import Coordinators
 from ottla.broker.internal_topics import SHARE_STATE, make, partitions
+from ottla.broker.timing import Timing
 from ottla.replicated.decision import Decision, Effect
-from ottla.replicated.host import nobody
 from ottla.replicated.keyed import KeyedRecord
 from ottla.share.key import ShareKey, state_partition
-from ottla.share.state import ShareState
+from ottla.share.state import ShareState, Written
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages.delete_share_group_state import (
@@ -65,6 +65,10 @@ class HostedShareState(ShareState):
         """Begin to look after what the log holds."""
         self.loaded(now)
         return Decision(None)
+
+    def tidy(self) -> Decision[bool]:
+        """Forget the share partitions of topics that are no more."""
+        return self.forget_gone()
 
     def apply_pending(self, producer_id: int, offset: int, record: KeyedRecord) -> None:
         """Take in a record as any other."""
@@ -129,6 +133,7 @@ class ShareStates:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._pruning = False
+        self.writes = Timing()
         self.machines: Coordinators[HostedShareState] = Coordinators(
             SHARE_STATE.name, _KINDS, broker.table, broker.clock, broker, self._make, _perform
         )
@@ -162,10 +167,7 @@ class ShareStates:
 
     def topics_deleted(self, topic_ids: list[bytes]) -> None:
         """Forget the share partitions of topics that are no more."""
-        for machine in self.machines.machines:
-            self.machines.submit(
-                machine.index, lambda machine, now: machine.topics_deleted(topic_ids), nobody
-            )
+        self.machines.tell_all(lambda machine, now: machine.topics_deleted(topic_ids))
 
     def _ask(self, request: Any, done: Callable[[Any], None], tries: int) -> None:
         kind = _ASKED[type(request)]
@@ -200,8 +202,12 @@ class ShareStates:
         one_less()
 
     def _one(self, kind: _Kind, key: ShareKey, wish: Any, done: Callable[[Any], None], tries: int) -> None:
+        began_s = self._broker.clock.monotonic()
+
         def decided(outcome: Any) -> None:
             if not isinstance(outcome, BrokerError):
+                if isinstance(outcome, Written):
+                    self.writes.took(self._broker.clock.monotonic() - began_s)
                 done(outcome)
             elif tries > 1 and outcome.code in _PASSING:
                 wait_s = _RETRY_S * 2 ** (_TRIES - tries)

@@ -46,6 +46,10 @@ class HostedTransactions(Transactions):
         """Take up again what was under way."""
         return self.resume()
 
+    def tidy(self) -> Decision[bool]:
+        """Forget nothing: markers pass over partitions that are gone."""
+        return Decision(False)
+
     def apply_pending(self, producer_id: int, offset: int, record: KeyedRecord) -> None:
         """Take in a record as any other."""
         self.apply(offset, record)
@@ -59,6 +63,8 @@ class TransactionCoordination:
 
     def __init__(self, broker: Broker, listeners: dict[str, Listener]) -> None:
         self._broker = broker
+        # Markers that could not be written, and wait to be tried again.
+        self.unsent = 0
         self.markers = Markers(broker.table, broker.clock.now_ms, listeners)
         self.machines: Coordinators[HostedTransactions] = Coordinators(
             TRANSACTIONS.name, _KINDS, broker.table, broker.clock, broker, self._make, self._perform
@@ -194,7 +200,11 @@ class TransactionCoordination:
                     nobody,
                 )
             else:
-                again = min(2 * retry_s, _RETRY_S_MAX)
-                self._broker.call_later(retry_s, lambda: self._send(markers, again))
+                self.unsent += len(markers.partitions)
+                self._broker.call_later(retry_s, again)
+
+        def again() -> None:
+            self.unsent -= len(markers.partitions)
+            self._send(markers, min(2 * retry_s, _RETRY_S_MAX))
 
         self.markers.write_all(markers.partitions, marker, finished)

@@ -115,6 +115,11 @@ class Link(asyncio.BufferedProtocol):
         self.requests += 1
         return parts
 
+    @property
+    def is_congested(self) -> bool:
+        """Whether more was written than the operating system takes for now."""
+        return self._writable is not None
+
     async def drain(self) -> None:
         """Wait until the operating system has taken what was written."""
         if self._writable is not None:

@@ -1,10 +1,13 @@
 """What the groups whose assignment the broker decides have in common: members, and epochs that order what they hold."""
 
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
+from ottla.groups.group import Group, Kind
+from ottla.replicated.keyed import KeyedRecord
 from ottla.wire.errors import BrokerError, ErrorCode
 
 M = TypeVar("M")
+G = TypeVar("G", bound="EpochGroup[Any]")
 
 # The interval between assignments that nobody has chosen, and the group that waits the whole of it (ADR 0024).
 INTERVAL_MS = 1_000
@@ -55,3 +58,32 @@ class EpochGroup(Generic[M]):
             message = f"Member {member_id} is not a member of group {self.id}."
             raise BrokerError(ErrorCode.UNKNOWN_MEMBER_ID, message)
         return found
+
+    def take_target_epoch(self, value: Any) -> bool:
+        """Take in the record of the target's epoch; False for its tombstone, with which the targets go."""
+        if value is not None:
+            self.assignment_epoch = value.assignment_epoch
+            self.assignment_timestamp = value.assignment_timestamp
+            return True
+        self.assignment_epoch = -1
+        self.assignment_timestamp = 0
+        return False
+
+
+def group_of(groups: dict[str, Group], record: KeyedRecord, kind: type[G]) -> G | None:
+    """Return the group that a record is of, which is made if need be; None for a tombstone of one that is not there."""
+    group_id: str = cast(Any, record.key).group_id
+    group = groups.get(group_id)
+    if isinstance(group, kind):
+        return group
+    if record.value is None:
+        return None
+    # A classic group that was never written only holds offsets, and makes way.
+    assert group is None or _is_simple(group), f"{group_id} is no {kind.__name__}"
+    made = kind(group_id)
+    groups[group_id] = cast(Group, made)
+    return made
+
+
+def _is_simple(group: Group) -> bool:
+    return group.kind is Kind.CLASSIC and group.state == "Empty" and not group.protocol_type

@@ -1,5 +1,6 @@
 """What every group is, whatever its protocol."""
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Protocol
 
@@ -19,6 +20,11 @@ class Group(Protocol):
     """One group, as the parts that serve all kinds see it."""
 
     id: str
+
+    @property
+    def members(self) -> Mapping[str, object]:
+        """Who is in it, by member id."""
+        ...
 
     @property
     def kind(self) -> Kind:

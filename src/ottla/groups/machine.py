@@ -22,6 +22,8 @@ from ottla.groups.offsets import Offsets
 from ottla.groups.share import records as share_records
 from ottla.groups.share.groups import ShareGroups
 from ottla.groups.shelf import Shelf, TimerKey
+from ottla.groups.streams import records as streams_records
+from ottla.groups.streams.groups import StreamsGroups
 from ottla.replicated.decision import Decision, Effect
 from ottla.replicated.keyed import Client, KeyedRecord, Kinds
 from ottla.wire.message import Message
@@ -29,8 +31,17 @@ from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from ottla.wire.messages.join_group import JoinGroupRequest
 from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from ottla.wire.messages.sync_group import SyncGroupRequest
+from ottla.wire.records.consumer_group import ConsumerGroupMetadataKey
+from ottla.wire.records.share_group import ShareGroupMetadataKey
+from ottla.wire.records.streams_group import StreamsGroupMetadataKey
 
 _AT_ONCE = 0
+# The types of records with which a group of a kind begins another epoch.
+_EPOCHS = {
+    ConsumerGroupMetadataKey.api_key: Kind.CONSUMER,
+    ShareGroupMetadataKey.api_key: Kind.SHARE,
+    StreamsGroupMetadataKey.api_key: Kind.STREAMS,
+}
 # How soon what the journal refused is tried again, and how many records one step of time may come to.
 _RETRY_MS = 1_000
 _RECORDS_MAX = 500
@@ -61,11 +72,11 @@ class Groups:
     """All groups and offsets of one partition.
 
     `listing` and `offsets` hold the commands that concern every kind; those of the classic protocol are here, and those
-    of a single kind belong to `consumer` and `share`. `match` is the engine for regular expressions, and `kinds` are
-    further kinds of groups.
+    of a single kind belong to `consumer`, `share` and `streams`. `match` is the engine for regular expressions.
     """
 
     __slots__ = (
+        "_leads",
         "_parts",
         "_retried",
         "_routes",
@@ -77,20 +88,22 @@ class Groups:
         "offsets",
         "share",
         "shelf",
+        "streams",
     )
 
-    def __init__(self, shelf: Shelf, match: Match = no_engine, kinds: Sequence[Part] = ()) -> None:
+    def __init__(self, shelf: Shelf, match: Match = no_engine) -> None:
         self.shelf = shelf
         self.classic = ClassicGroups(shelf)
         self.consumer = ConsumerGroups(shelf, match)
         self.share = ShareGroups(shelf)
+        self.streams = StreamsGroups(shelf)
         self.offsets = Offsets(shelf, self.classic)
         self.listing = Listing(shelf, self.offsets)
         parts = (
             Part("classic", classic_records.KINDS, self.classic, self.classic.lead),
             Part("consumer", consumer_records.KINDS, self.consumer, self.consumer.lead),
             Part("share", share_records.KINDS, self.share, self.share.loaded),
-            *kinds,
+            Part("streams", streams_records.KINDS, self.streams, self.streams.lead),
         )
         self._parts = {part.name: part for part in parts}
         self._routes = {kind: part.groups for part in parts for kind in part.kinds}
@@ -98,6 +111,7 @@ class Groups:
         self.kinds: Kinds = dict(OFFSET_KINDS) | {
             kind: pair for part in parts for kind, pair in part.kinds.items()
         }
+        self._leads = False
         # Timers to be set off again unless this record is applied.
         self._retried: tuple[KeyedRecord, list[TimerKey]] | None = None
         # What is to be said for changes that needed no record, while others of the same step did.
@@ -136,11 +150,13 @@ class Groups:
         """Nobody waits for this answer any more. A classic member keeps its seat, as one who is slow to come back."""
         self.share.forget(token)
 
-    def forget_topics(self, deleted: Mapping[str, bytes]) -> Decision[None]:
-        """Topics were deleted, given by name and id: their offsets go, and what share groups know of their state."""
-        return _together(
-            [self.offsets.forget_topics(deleted), self.share.topics_deleted(list(deleted.values()))]
-        )
+    def forget_topics(self, deleted: Mapping[str, bytes]) -> Decision[bool]:
+        """Topics were deleted, given by name and id: their offsets go, and what share groups know of their state.
+
+        True when that takes more records than fit into one step, and this is to be called again.
+        """
+        offsets = self.offsets.forget_topics(deleted).records
+        return Decision(True, offsets) if offsets else self.share.topics_deleted(deleted.values())
 
     # The log
 
@@ -155,6 +171,8 @@ class Groups:
             self.offsets.apply(offset, record)
             return
         assert kind in self._routes, f"a record of type {kind}"
+        if self._leads and record.value is not None and kind in _EPOCHS:
+            self.shelf.tally.rebalances[_EPOCHS[kind]] += 1
         self._routes[kind].apply(record)
         self.offsets.group_seen(_group_id(record.key))
 
@@ -173,7 +191,13 @@ class Groups:
         """Begin to lead, the log being read; no command may come before."""
         for part in self._parts.values():
             part.lead(now)
+        self._leads = True
         return Decision(None)
+
+    def tidy(self) -> Decision[bool]:
+        """Forget what is left of topics that were deleted while nobody led; True when this is to be called again."""
+        offsets = self.offsets.forget_gone().records
+        return Decision(True, offsets) if offsets else self.share.forget_gone()
 
     # Time
 

@@ -18,7 +18,10 @@ from ottla.groups.shelf import Shelf, TimerKey
 from ottla.replicated.decision import Decision
 from ottla.replicated.keyed import KeyedRecord
 
+# How many offsets one step may remove, so that what it writes stays well below the limit of a batch.
+TOMBSTONES_MAX = 1_000
 _AT_ONCE = 0
+_SOON_MS = 100
 _MINUTE_MS = 60_000
 
 
@@ -68,6 +71,7 @@ class Expiry:
             return Decision(None)
         interval_ms: int = self._shelf.values["offsets.retention.check.interval.ms"]
         records, due = self._expired(group, now, now + interval_ms)
+        self._shelf.tally.expirations += len(records)
         if due is None and group.state == "Empty" and not self._ledger.open_places(group_id):
             if records or group_id in self._seen:
                 records += group.tombstones()
@@ -85,6 +89,8 @@ class Expiry:
         for topic, partitions in self._ledger.topics(group.id).items():
             is_read = group.subscribes_to(topic)
             for partition, committed in partitions.items():
+                if len(records) == TOMBSTONES_MAX:
+                    return records, now + _SOON_MS
                 place = Place(group.id, topic, partition)
                 expires = None if is_read else self._expires_at(group, committed, now)
                 if expires is None or self._ledger.is_open(place):

@@ -59,6 +59,14 @@ class Ledger:
         for held in self._pending.values():
             yield from held.items()
 
+    def everything(self) -> Iterator[tuple[Place, Committed]]:
+        """Return what all groups committed, and what all open transactions hold."""
+        for group, topics in self._committed.items():
+            for topic, partitions in topics.items():
+                for partition, committed in partitions.items():
+                    yield Place(group, topic, partition), committed
+        yield from self.pending()
+
     def put(self, place: Place, committed: Committed) -> None:
         """Take a commit in."""
         topics = self._committed.setdefault(place.group, {})

@@ -6,11 +6,12 @@ X2  A commit needs topics and partitions that exist, and a member in its current
 X3  A commit by a classic member counts as a heartbeat, unless the members wait for their assignment.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 
 from ottla.groups.classic.group import ClassicGroup, Phase
 from ottla.groups.classic.groups import ClassicGroups
-from ottla.groups.consumer.group import CommitCheck, ConsumerGroup
+from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.group import Group, Kind
 from ottla.groups.offset_commit import (
     Codes,
@@ -21,11 +22,12 @@ from ottla.groups.offset_commit import (
     transactional_response,
     wishes,
 )
-from ottla.groups.offset_expiry import Expiry
+from ottla.groups.offset_expiry import TOMBSTONES_MAX, Expiry
 from ottla.groups.offset_fetch import Asked, Found, fetch
 from ottla.groups.offset_ledger import Ledger
-from ottla.groups.offset_records import Place, commit_record, committed_of, place_of, tombstone
+from ottla.groups.offset_records import Committed, Place, commit_record, committed_of, place_of, tombstone
 from ottla.groups.shelf import Shelf, TimerKey
+from ottla.groups.streams.group import StreamsGroup
 from ottla.groups.topics import TopicFacts
 from ottla.replicated.decision import Decision
 from ottla.replicated.keyed import KeyedRecord
@@ -39,6 +41,9 @@ _TOPIC_IDS_SINCE = 10
 _TRANSACTIONAL_TOPIC_IDS_SINCE = 6
 _GROUP_ID_NOT_FOUND_SINCE = 9
 _NO_RETENTION = -1
+
+# Raises BrokerError unless a partition may be committed.
+_Check = Callable[[TopicFacts, int], None]
 
 
 class Offsets:
@@ -68,11 +73,12 @@ class Offsets:
                     expire_timestamp = now + request.retention_time_ms
                 for wish in self._short(wished, codes):
                     if check is not None:
-                        check(wish.topic.id, wish.partition.partition_index)
+                        check(wish.topic, wish.partition.partition_index)
                     records.append(_record(request.group_id, wish, now, wish.topic.id, expire_timestamp))
             except BrokerError as error:
                 _refuse(wished, codes, error.code)
                 records = []
+        self._shelf.tally.commits += len(records)
         return Decision(commit_response(request, codes), tuple(records))
 
     def commit_transactional(
@@ -90,12 +96,13 @@ class Offsets:
                 check = self._check_transactional(request, version)
                 for wish in self._short(wished, codes):
                     if check is not None:
-                        check(wish.topic.id, wish.partition.partition_index)
+                        check(wish.topic, wish.partition.partition_index)
                     records.append(_record(request.group_id, wish, now, ZERO_UUID, None))
             except BrokerError as error:
                 stale = error.code is ErrorCode.STALE_MEMBER_EPOCH
                 _refuse(wished, codes, ErrorCode.ILLEGAL_GENERATION if stale else error.code)
                 records = []
+        self._shelf.tally.commits += len(records)
         response = transactional_response(request, codes)
         producer = (request.producer_id, request.producer_epoch)
         return Decision(response, tuple(records), transactional=producer if records else None)
@@ -127,10 +134,11 @@ class Offsets:
                     made.OffsetDeleteResponsePartition(partition_index=place.partition, error_code=code)
                 )
             topics.append(made(name=topic.name, partitions=partitions))
+        self._shelf.tally.deletions += len(records)
         return Decision(OffsetDeleteResponse(topics=topics), tuple(records))
 
-    def forget_topics(self, deleted: Mapping[str, bytes]) -> Decision[None]:
-        """Remove the offsets of topics that were deleted, given by name and id.
+    def forget_topics(self, deleted: Mapping[str, bytes]) -> Decision[bool]:
+        """Remove the offsets of topics that were deleted, given by name and id; True when there are more to remove.
 
         An offset that a newer topic of the same name has got meanwhile stays.
         """
@@ -145,9 +153,27 @@ class Offsets:
             topic_id = deleted.get(place.topic, b"")
             if topic_id and committed.topic_id in (ZERO_UUID, topic_id):
                 places[place] = None
-        return Decision(None, tuple(tombstone(place) for place in places))
+        return _some_of(places)
+
+    def forget_gone(self) -> Decision[bool]:
+        """Remove the offsets of topics that are no more, or no more the same; True when there are more to remove."""
+        find = self._shelf.topics.find
+        ids: dict[str, bytes | None] = {}
+        gone: dict[Place, None] = {}
+        for place, committed in self._ledger.everything():
+            if place.topic not in ids:
+                facts = find(place.topic)
+                ids[place.topic] = None if facts is None else facts.id
+            topic_id = ids[place.topic]
+            if topic_id is None or committed.topic_id not in (ZERO_UUID, topic_id):
+                gone[place] = None
+        return _some_of(gone)
 
     # For the parts that serve all kinds
+
+    def committed(self, group_id: str) -> Mapping[str, Mapping[int, Committed]]:
+        """Return what a group committed, by topic and partition."""
+        return self._ledger.topics(group_id)
 
     def tombstones(self, group_id: str) -> list[KeyedRecord]:
         """Return the records that remove all offsets of a group."""
@@ -196,7 +222,7 @@ class Offsets:
 
     # Checks
 
-    def _check_commit(self, request: OffsetCommitRequest, version: int, now: int) -> CommitCheck | None:
+    def _check_commit(self, request: OffsetCommitRequest, version: int, now: int) -> _Check | None:
         group = self._shelf.groups.get(request.group_id)
         epoch = request.generation_id_or_member_epoch
         if group is None:
@@ -211,7 +237,7 @@ class Offsets:
             self._classic.touch(group, request.member_id, now)
         return check
 
-    def _check_transactional(self, request: TxnOffsetCommitRequest, version: int) -> CommitCheck | None:
+    def _check_transactional(self, request: TxnOffsetCommitRequest, version: int) -> _Check | None:
         group = self._shelf.groups.get(request.group_id)
         epoch = request.generation_id_or_member_epoch
         if group is None:
@@ -251,12 +277,22 @@ class Offsets:
 
 def _may_commit(
     group: Group, member_id: str, instance_id: str | None, epoch: int, version: int, *, transactional: bool
-) -> CommitCheck | None:
+) -> _Check | None:
     """Raise BrokerError unless a member may commit; return what has yet to be asked of each partition, if anything."""
     if isinstance(group, ConsumerGroup):
-        return group.commit_check(member_id, instance_id, epoch, version, transactional=transactional)
+        by_id = group.commit_check(member_id, instance_id, epoch, version, transactional=transactional)
+        return None if by_id is None else lambda topic, partition: by_id(topic.id, partition)
+    if isinstance(group, StreamsGroup):
+        by_name = group.commit_check(member_id, instance_id, epoch, version, transactional=transactional)
+        return None if by_name is None else lambda topic, partition: by_name(topic.name, partition)
     group.check_commit(member_id, instance_id, epoch, version, transactional=transactional)
     return None
+
+
+def _some_of(places: Iterable[Place]) -> Decision[bool]:
+    """Remove as many as one step may, and say whether there may be more."""
+    records = tuple(tombstone(place) for place in islice(places, TOMBSTONES_MAX))
+    return Decision(len(records) == TOMBSTONES_MAX, records)
 
 
 def _record(

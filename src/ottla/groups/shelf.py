@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ottla.groups.group import Group
+from ottla.groups.tally import Tally
 from ottla.groups.topics import TopicsView
 from ottla.replicated.timers import Timers
 
@@ -29,3 +30,4 @@ class Shelf:
     unique: Callable[[], bytes]
     groups: dict[str, Group] = field(default_factory=dict)
     timers: Timers[TimerKey] = field(default_factory=Timers)
+    tally: Tally = field(default_factory=Tally)

@@ -67,8 +67,12 @@ class Chores:
             chore.stop()
 
     def _wake(self) -> None:
-        """Open sleeping partitions a few at a time, and make the files of new ones, so that first requests need not."""
+        """Open sleeping partitions a few at a time, and make the files of new ones, so that first requests need not.
+
+        Coordinators take up what was under way before the start, one after the other.
+        """
         busy = self._node.table.wake_some(_WAKE_AT_ONCE)
+        busy = self._node.broker.load_some() or busy
         try:
             for directory in self._node.table.directories:
                 busy = (directory.offline is None and directory.make_some(_MAKE_AT_ONCE)) or busy

@@ -117,7 +117,7 @@ class Node:
         self.broker.transactions = TransactionCoordination(
             self.broker, {OFFSETS.name: self.broker.coordination.groups}
         )
-        self.broker.share = ShareCoordination(self.broker)
+        self.broker.share = ShareCoordination(self.broker, self.report)
         self.dispatcher = Dispatcher(APIS, self.broker, self.report)
         self.quorum.listen(self._follow)
         try:
@@ -351,6 +351,7 @@ class Node:
             self.broker.epoch = own.epoch
         self.broker.adopt(image)
         if delta.removed_topics:
+            self.broker.coordination.topics_deleted(delta.removed_topics.values())
             self.broker.share.topics_deleted(list(delta.removed_topics))
         if self._joined.done():
             record_misplaced(

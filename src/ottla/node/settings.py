@@ -13,6 +13,7 @@ from typing import Any
 
 from ottla.metadata.settings.broker import BROKER, DYNAMIC_ONLY, OPEN_PREFIXES, broker_setting
 from ottla.metadata.settings.error import ConflictingSettings, InvalidValue, SettingError, closest
+from ottla.metadata.settings.group import validate_group_defaults
 from ottla.metadata.settings.honoured import HONOURED
 from ottla.metadata.settings.layers import BrokerValues
 from ottla.metadata.settings.topic import validate_topic
@@ -201,6 +202,13 @@ class Settings(Mapping[str, Any]):
         if self.node_id != self["broker.id"]:
             raise _conflict("broker.id", "You must set `node.id` to the same value as `broker.id`.")
         validate_topic({}, values)
+        validate_group_defaults(values)
+        if "classic" not in self["group.coordinator.rebalance.protocols"]:
+            raise _conflict(
+                "group.coordinator.rebalance.protocols",
+                "Disabling the 'classic' protocol is not supported.",
+                hint="group.coordinator.rebalance.protocols=classic,consumer,streams",
+            )
         for name, low in (("log.roll.ms", 1), ("log.roll.jitter.ms", 0)):
             if self[name] is not None and self[name] < low:
                 raise _conflict(name, f"{name} must be greater than or equal to {low}")

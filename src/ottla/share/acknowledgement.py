@@ -19,12 +19,11 @@ class Verdict(IntEnum):
     RENEW = 4
 
 
-# What becomes of a record; a renewal leaves it where it is.
+# What becomes of a record; a renewal leaves it where it is, and one that is rejected is given up.
 FATES = {
     Verdict.GAP: Delivery.ARCHIVED,
     Verdict.ACCEPT: Delivery.ACKNOWLEDGED,
     Verdict.RELEASE: Delivery.AVAILABLE,
-    Verdict.REJECT: Delivery.ARCHIVED,
 }
 
 

@@ -64,7 +64,9 @@ class Cause(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter(Effect):
-    """Records that the group has durably given up, for a dead letter queue if it has one (KIP-1191)."""
+    """Write records that the group has given up to its dead-letter topic, and tell `SharePartition.dead_lettered` once
+    they are there, or can not be (KIP-1191).
+    """
 
     group_id: str
     topic_id: bytes

@@ -6,6 +6,9 @@ P2  What a member says of its records takes effect once the share coordinator ha
     again, and the count of its deliveries is written behind.
 P3  A record that was accepted, rejected, or tried as often as is allowed is not handed out again.
 P4  An acknowledgement is taken as a whole or not at all; renewed locks stay renewed.
+P5  In a group with a dead-letter topic a record is given up in two steps: once that it is to be is durable, a letter is
+    asked for (`DeadLetter`), and once that went, or could not (`dead_lettered`), the record is done with. A leader that
+    finds the first step without the second asks again, so a letter goes at least once.
 
     EMPTY --open()--> LOADING --loaded()--> ACTIVE --fence(), a fatal error--> FENCED
                          |
@@ -23,6 +26,7 @@ from ottla.replicated.decision import Decision, Effect
 from ottla.replicated.timers import Timers
 from ottla.share.acknowledgement import FATES, AcknowledgementBatch, Verdict, runs
 from ottla.share.acquire import Acquired, Acquisition, Fetched, Wish
+from ottla.share.change import Change, Written
 from ottla.share.effects import (
     FATAL,
     Cause,
@@ -34,19 +38,16 @@ from ottla.share.effects import (
     WriteState,
     state_error,
 )
-from ottla.share.span import Delivery, Flight, Span
+from ottla.share.span import Delivery, Flight, Patience, Span
 from ottla.share.window import Window, restored
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.read_share_group_state import ReadShareGroupStateRequest, ReadShareGroupStateResponse
-from ottla.wire.messages.write_share_group_state import WriteShareGroupStateRequest
 
 _Read = ReadShareGroupStateRequest.ReadStateData.PartitionData
 _State = ReadShareGroupStateResponse.ReadStateResult.PartitionResult
-_Written = WriteShareGroupStateRequest.WriteStateData.PartitionData
 
-NO_OFFSET = (
-    -1
-)  # A share partition that was never read: the group's share.auto.offset.reset says where it begins.
+# A share partition that was never read: the group's share.auto.offset.reset says where it begins.
+NO_OFFSET = -1
 
 
 class Phase(Enum):
@@ -59,18 +60,6 @@ class Phase(Enum):
     FENCED = "fenced"
 
 
-class _Change:
-    """Spans whose next state is being written, and who waits for it."""
-
-    __slots__ = ("batches", "dead", "spans", "token")
-
-    def __init__(self, token: int | None) -> None:
-        self.token = token
-        self.spans: list[Span] = []
-        self.batches: list[_Written.StateBatch] = []
-        self.dead: list[DeadLetter] = []
-
-
 class SharePartition:
     """The records in flight between one partition and the members of one share group.
 
@@ -78,8 +67,8 @@ class SharePartition:
     """
 
     __slots__ = (
-        "_changes", "_config", "_tickets", "_timers", "group_id", "leader_epoch", "partition", "phase",
-        "state_epoch", "topic_id", "window",
+        "_changes", "_config", "_letters", "_tickets", "_timers", "group_id", "leader_epoch", "partition", "phase",
+        "state_epoch", "timeouts", "topic_id", "window",
     )  # fmt: skip
 
     def __init__(
@@ -94,8 +83,16 @@ class SharePartition:
         self.window = Window(0)
         self._config = config
         self._timers: Timers[Flight] = Timers()
-        self._changes: dict[int, _Change] = {}
+        self._changes: dict[int, Change] = {}
         self._tickets = 0
+        self._letters = 0
+        # How many records were taken from members that held them too long.
+        self.timeouts = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether a change is being written, or a letter is on its way: whoever drops it now learns of neither."""
+        return bool(self._changes) or self._letters > 0
 
     @property
     def start_offset(self) -> int:
@@ -131,7 +128,7 @@ class SharePartition:
         """Take in the durable state; BrokerError when the share coordinator refused, or sent nonsense.
 
         A state with start offset NO_OFFSET needs `reset_offset`: where share.auto.offset.reset says to begin.
-        Effect: `Freed`.
+        Effects: `Freed`, `DeadLetter` for what was given up before and may not have been told.
         """
         try:
             if state.error_code != ErrorCode.NONE:
@@ -146,7 +143,16 @@ class SharePartition:
             raise
         self.state_epoch = state.state_epoch
         self.phase = Phase.ACTIVE
-        return Decision(None, (), (self._freed(),))
+        letters = [
+            # Why is not kept; a record tried as often as is allowed was most likely tried too often.
+            self._letter(
+                span, Cause.REJECTED if span.count < self._patience.count_max else Cause.TRIED_TOO_OFTEN
+            )
+            for flight in self.window.flights
+            for span in flight.spans
+            if span.state is Delivery.ARCHIVING
+        ]
+        return Decision(None, (), (self._freed(), *self._sent(letters)))
 
     def fence(self) -> None:
         """Hand out nothing any more: the partition is led elsewhere, or is gone."""
@@ -169,7 +175,9 @@ class SharePartition:
         if self.phase is not Phase.ACTIVE or wish.records_max <= 0:
             return []
         deadline = now + self._config("share.record.lock.duration.ms")
-        acquisition = Acquisition(self.window, wish, fetched, self._locks_max, self._count_max, deadline)
+        acquisition = Acquisition(
+            self.window, wish, fetched, self._locks_max, self._patience.count_max, deadline
+        )
         found = acquisition.run()
         if found:
             for flight in self.window.over(found[0].start_offset, found[-1].end_offset):
@@ -184,18 +192,18 @@ class SharePartition:
         Effects: `WriteState`, or `Settled` when there is nothing to write or the word is refused. INVALID_RECORD_STATE
         for records that the member does not hold, INVALID_REQUEST for offsets that were never handed out.
         """
-        change = _Change(token)
+        change = Change(token)
         try:
             for batch in batches:
                 self._take(change, member_id, batch, now)
         except BrokerError as error:
-            self._settle(change.spans, now, done=False)
-            return Decision(None, (), (Settled(token, error),))
+            letters = self._settle(change.spans, now, done=False)
+            return Decision(None, (), (Settled(token, error), *self._sent(letters)))
         return self._write(change)
 
     def release(self, token: int | None, member_id: str, now: int) -> Decision[None]:
         """Take back everything a member holds, as when its session is closed. Effects: as of `acknowledge`."""
-        change = _Change(token)
+        change = Change(token)
         for flight in self.window.flights:
             for span in flight.spans:
                 if span.held and span.member_id == member_id:
@@ -209,11 +217,15 @@ class SharePartition:
         """
         change = self._changes.pop(ticket)
         error = None if code == ErrorCode.NONE else state_error(code, message)
-        self._settle(change.spans, now, done=error is None)
+        letters = self._settle(change.spans, now, done=error is None)
         after: list[Effect] = []
         if error is None:
             self.window.advance()
-            after += change.dead
+        if error is None or not change.spans:
+            # What was taken from a member whose time was up is given up, whether that could be written or not.
+            letters += change.letters
+        if error is None or error.code not in FATAL:
+            after += self._sent(letters)
         if change.token is not None:
             after.append(Settled(change.token, error))
         if error is not None and error.code in FATAL:
@@ -221,6 +233,19 @@ class SharePartition:
             after.append(Lost(self.group_id, self.topic_id, self.partition, error))
         after.append(self._freed())
         return Decision(None, (), tuple(after))
+
+    def dead_lettered(self, letter: DeadLetter) -> Decision[None]:
+        """Learn that a letter went, or never will: its records are done with. Effect: `WriteState`."""
+        self._letters -= 1
+        change = Change(None)
+        for flight in self.window.over(letter.start_offset, letter.end_offset):
+            for span in flight.within(letter.start_offset, letter.end_offset):
+                if span.state is Delivery.ARCHIVING:
+                    span.archive()
+                    self.window.recount(span, was_complete=False)
+                    change.note(span, span.state)
+            flight.join()
+        return self._write(change)
 
     def log_start_moved(self, log_start_offset: int) -> None:
         """Forget records that the log no longer has, whoever holds them."""
@@ -231,13 +256,14 @@ class SharePartition:
 
     def expire(self, now: int) -> Decision[None]:
         """Take back what was held too long. Effects: `WriteState`, `Freed`."""
-        change = _Change(None)
+        change = Change(None)
         for flight in self._timers.due(now):
             for span in flight.spans:
                 if span.held and span.deadline is not None and span.deadline <= now:
-                    span.let_go(self._count_max)
+                    span.let_go(self._patience)
+                    self.timeouts += len(span)
                     self.window.recount(span, was_complete=False)
-                    self._note(change, span, span.state, Verdict.RELEASE)
+                    self._note(change, span, span.state, Cause.TRIED_TOO_OFTEN)
             flight.join()
             self._arm(flight)
         if not change.batches:
@@ -252,9 +278,12 @@ class SharePartition:
         return locks
 
     @property
-    def _count_max(self) -> int:
-        count: int = self._config("share.delivery.count.limit")
-        return count
+    def _patience(self) -> Patience:
+        letters = self._config("errors.deadletterqueue.topic.name")
+        return Patience(
+            self._config("share.delivery.count.limit"),
+            Delivery.ARCHIVING if letters else Delivery.ARCHIVED,
+        )
 
     def _freed(self) -> Freed:
         return Freed(self.group_id, self.topic_id, self.partition)
@@ -266,7 +295,7 @@ class SharePartition:
         else:
             self._timers.set(flight, deadline)
 
-    def _take(self, change: _Change, member_id: str, batch: AcknowledgementBatch, now: int) -> None:
+    def _take(self, change: Change, member_id: str, batch: AcknowledgementBatch, now: int) -> None:
         window = self.window
         verdicts = list(runs(batch, window.start_offset))
         if batch.last_offset < window.start_offset:
@@ -290,7 +319,7 @@ class SharePartition:
                     self._judge(change, member_id, span, verdicts[at].verdict, now)
             self._arm(flight)
 
-    def _judge(self, change: _Change, member_id: str, span: Span, verdict: Verdict, now: int) -> None:
+    def _judge(self, change: Change, member_id: str, span: Span, verdict: Verdict, now: int) -> None:
         if not span.held or span.member_id != member_id:
             raise BrokerError(ErrorCode.INVALID_RECORD_STATE, "a record is not held by this member")
         if verdict is Verdict.RENEW:
@@ -303,33 +332,34 @@ class SharePartition:
             raise BrokerError(ErrorCode.INVALID_RECORD_STATE, "the group does not allow locks to be renewed")
         span.deadline = now + self._config("share.record.lock.duration.ms")
 
-    def _want(self, change: _Change, span: Span, verdict: Verdict) -> None:
-        span.want(FATES[verdict], self._count_max)
+    def _want(self, change: Change, span: Span, verdict: Verdict) -> None:
+        patience = self._patience
+        span.want(FATES.get(verdict, patience.given_up), patience)
         assert span.wanted is not None
         self.window.recount(span, was_complete=False)
         change.spans.append(span)
-        self._note(change, span, span.wanted, verdict)
+        cause = Cause.REJECTED if verdict is Verdict.REJECT else Cause.TRIED_TOO_OFTEN
+        self._note(change, span, span.wanted, cause)
 
-    def _note(self, change: _Change, span: Span, state: Delivery, verdict: Verdict) -> None:
-        change.batches.append(
-            _Written.StateBatch(
-                first_offset=span.start_offset,
-                last_offset=span.end_offset - 1,
-                delivery_state=state,
-                delivery_count=span.count,
-            )
-        )
-        if state is Delivery.ARCHIVED and verdict is not Verdict.GAP:
-            cause = Cause.REJECTED if verdict is Verdict.REJECT else Cause.TRIED_TOO_OFTEN
-            where = (self.group_id, self.topic_id, self.partition)
-            change.dead.append(DeadLetter(*where, span.start_offset, span.end_offset, span.count, cause))
+    def _note(self, change: Change, span: Span, state: Delivery, cause: Cause) -> None:
+        change.note(span, state)
+        if state is Delivery.ARCHIVING:
+            change.letters.append(self._letter(span, cause))
 
-    def _write(self, change: _Change) -> Decision[None]:
+    def _letter(self, span: Span, cause: Cause) -> DeadLetter:
+        where = (self.group_id, self.topic_id, self.partition)
+        return DeadLetter(*where, span.start_offset, span.end_offset, span.count, cause)
+
+    def _sent(self, letters: Sequence[DeadLetter]) -> Sequence[DeadLetter]:
+        self._letters += len(letters)
+        return letters
+
+    def _write(self, change: Change) -> Decision[None]:
         if not change.batches:
             return Decision(None, (), () if change.token is None else (Settled(change.token, None),))
         self._tickets += 1
         self._changes[self._tickets] = change
-        written = _Written(
+        written = Written(
             partition=self.partition,
             state_epoch=self.state_epoch,
             leader_epoch=self.leader_epoch,
@@ -339,12 +369,16 @@ class SharePartition:
         )
         return Decision(None, (), (WriteState(self._tickets, self.group_id, self.topic_id, written),))
 
-    def _settle(self, spans: Sequence[Span], now: int, *, done: bool) -> None:
-        count_max = self._count_max
+    def _settle(self, spans: Sequence[Span], now: int, *, done: bool) -> list[DeadLetter]:
+        """End changes; return the letters for what is given up though its change failed: its time was up meanwhile."""
+        patience = self._patience
+        letters: list[DeadLetter] = []
         for span in spans:
             was_complete = span.complete
-            span.settle(now, count_max, done=done)
+            span.settle(now, patience, done=done)
             self.window.recount(span, was_complete)
+            if not done and span.state is Delivery.ARCHIVING:
+                letters.append(self._letter(span, Cause.TRIED_TOO_OFTEN))
             if span.state is Delivery.AVAILABLE:
                 self.window.freed()
         if spans:
@@ -352,3 +386,4 @@ class SharePartition:
             for flight in self.window.over(low, max(span.end_offset for span in spans)):
                 flight.join()
                 self._arm(flight)
+        return letters

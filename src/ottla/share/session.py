@@ -82,6 +82,11 @@ class ShareSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    @property
+    def partitions(self) -> int:
+        """How many partitions all sessions read."""
+        return sum(len(session.partitions) for session in self._sessions.values())
+
     def find(self, key: SessionKey) -> ShareSession | None:
         """Return a session."""
         return self._sessions.get(key)

@@ -5,18 +5,22 @@ N2  A span is held by at most one member, and by one exactly while it is acquire
 N3  A change that is not yet durable is only `wanted`: until it is settled the span is still acquired, and is neither
     split, handed out, nor changed again.
 
-    AVAILABLE --hold()--> ACQUIRED --want(), settle(done=True)--> AVAILABLE | ACKNOWLEDGED | ARCHIVED
-                              |                                        ^
-                              +--let_go() (the lock ran out)-----------+
+    AVAILABLE --hold()--> ACQUIRED --want(), settle(done=True)--> AVAILABLE | ACKNOWLEDGED | ARCHIVED | ARCHIVING
+                              |                                        ^                                  |
+                              +--let_go() (the lock ran out)-----------+<-------archive() (a letter went)-+
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 
 class Delivery(IntEnum):
-    """How far a record has come with a group; the values are those of the durable state."""
+    """How far a record has come with a group; the values are those of the durable state.
+
+    A record is archiving when the group has given it up and the dead-letter topic is yet to be told.
+    """
 
     AVAILABLE = 0
     ACQUIRED = 1
@@ -26,6 +30,13 @@ class Delivery(IntEnum):
 
 
 FINAL = frozenset({Delivery.ACKNOWLEDGED, Delivery.ARCHIVED})
+
+
+class Patience(NamedTuple):
+    """How often a record may be handed out, and what becomes of one that is given up."""
+
+    count_max: int
+    given_up: Delivery = Delivery.ARCHIVED
 
 
 @dataclass(slots=True, eq=False)
@@ -69,23 +80,23 @@ class Span:
         self.member_id = member_id
         self.deadline = deadline
 
-    def want(self, state: Delivery, count_max: int) -> None:
+    def want(self, state: Delivery, patience: Patience) -> None:
         """Begin a change; what was tried often enough is not offered again."""
         assert self.held
-        self.wanted = self._after_release(count_max) if state is Delivery.AVAILABLE else state
+        self.wanted = self._after_release(patience) if state is Delivery.AVAILABLE else state
 
-    def settle(self, now: int, count_max: int, *, done: bool) -> None:
+    def settle(self, now: int, patience: Patience, *, done: bool) -> None:
         """End a change: it is durable, or it failed and the member holds on, unless its time is up."""
         assert self.wanted is not None
         wanted, self.wanted = self.wanted, None
         if done:
             self._leave(wanted)
         elif self.deadline is not None and self.deadline <= now:
-            self.let_go(count_max)
+            self.let_go(patience)
 
-    def let_go(self, count_max: int) -> None:
+    def let_go(self, patience: Patience) -> None:
         """Take it from the member that held it too long."""
-        self._leave(self._after_release(count_max))
+        self._leave(self._after_release(patience))
 
     def archive(self) -> None:
         """Be done with it, whoever holds it."""
@@ -110,8 +121,8 @@ class Span:
         self.end_offset = offset
         return rest
 
-    def _after_release(self, count_max: int) -> Delivery:
-        return Delivery.ARCHIVED if self.count >= count_max else Delivery.AVAILABLE
+    def _after_release(self, patience: Patience) -> Delivery:
+        return patience.given_up if self.count >= patience.count_max else Delivery.AVAILABLE
 
     def _leave(self, state: Delivery) -> None:
         self.state = state

@@ -10,8 +10,9 @@ Kafka's requests name many share partitions, each kept by a partition of the top
 request finds that with `state_partition`, and gives each command its own share partition.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from ottla.replicated.decision import Decision
@@ -47,6 +48,7 @@ Deleted = DeleteShareGroupStateResponse.DeleteStateResult.PartitionResult
 Summary = ReadShareGroupStateSummaryResponse.ReadStateSummaryResult.PartitionResult
 
 COLD_MS = 300_000
+_FORGOTTEN_MAX = 1_000
 
 
 class ShareState:
@@ -182,9 +184,13 @@ class ShareState:
         records = (tombstone(key),) if key in self.states else ()
         return Decision(Deleted(partition=partition), records)
 
-    def topics_deleted(self, topic_ids: Collection[bytes]) -> Decision[None]:
-        """Forget the share partitions of topics that are no more."""
-        return Decision(None, tuple(tombstone(key) for key in self.states if key.topic_id in topic_ids))
+    def topics_deleted(self, topic_ids: Collection[bytes]) -> Decision[bool]:
+        """Forget the share partitions of topics that are no more; True when there may be more of them."""
+        return self._forget(key for key in self.states if key.topic_id in topic_ids)
+
+    def forget_gone(self) -> Decision[bool]:
+        """Forget those of topics that were deleted while nobody led; True as for `topics_deleted`."""
+        return self._forget(key for key in self.states if self._partitions(key.topic_id) is None)
 
     def expire(self, now: int) -> Decision[None]:
         """Write a snapshot of what has had none for long, so that the log behind it can go; not while all is quiet."""
@@ -197,6 +203,11 @@ class ShareState:
             if now - state.write_timestamp >= COLD_MS
         )
         return Decision(None, records)
+
+    @staticmethod
+    def _forget(keys: Iterable[ShareKey]) -> Decision[bool]:
+        records = tuple(tombstone(key) for key in islice(keys, _FORGOTTEN_MAX))
+        return Decision(len(records) == _FORGOTTEN_MAX, records)
 
     def _record(self, key: ShareKey, change: PartitionState, now: int) -> KeyedRecord:
         known = self.states[key]

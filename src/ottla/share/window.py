@@ -161,8 +161,6 @@ def restored(start_offset: int, batches: Iterable[StateBatch]) -> Window:
         state = Delivery(batch.delivery_state)
         if state is Delivery.ACQUIRED:
             state = Delivery.AVAILABLE  # Whoever held it held it with another leader.
-        elif state is Delivery.ARCHIVING:
-            state = Delivery.ARCHIVED
         span = Span(batch.first_offset, batch.last_offset + 1, state, batch.delivery_count)
         window.append(Flight([span]))
     window.freed()

@@ -1,10 +1,10 @@
 """What tools may see of transactions: ListTransactions and DescribeTransactions."""
 
-import re
+from collections.abc import Callable
 
 from ottla.transactions.ledger import Ledger
 from ottla.transactions.state import BY_LABEL, State
-from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.describe_transactions import DescribeTransactionsResponse
 from ottla.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 
@@ -12,12 +12,16 @@ Described = DescribeTransactionsResponse.TransactionState
 _Listed = ListTransactionsResponse.TransactionState
 
 
-def list_transactions(ledger: Ledger, request: ListTransactionsRequest, now: int) -> ListTransactionsResponse:
-    """Return the ids that pass every filter of the request; a filter that is empty lets all pass."""
+def list_transactions(
+    ledger: Ledger, request: ListTransactionsRequest, now: int, matches: Callable[[str], bool] | None
+) -> ListTransactionsResponse:
+    """Return the ids that pass every filter of the request; a filter that is empty lets all pass.
+
+    What the request's pattern says of an id is for the caller to know: `matches`.
+    """
     states = {BY_LABEL[name] for name in request.state_filters if name in BY_LABEL}
     producer_ids = set(request.producer_id_filters)
     duration_ms = request.duration_filter
-    matches = _pattern(request.transactional_id_pattern)
     found = [
         _Listed(
             transactional_id=transactional_id,
@@ -29,7 +33,7 @@ def list_transactions(ledger: Ledger, request: ListTransactionsRequest, now: int
         and (not producer_ids or transaction.producer_id in producer_ids)
         and (not request.state_filters or transaction.state in states)
         and not (0 <= duration_ms and now - transaction.started_ms <= duration_ms)
-        and (matches is None or matches.fullmatch(transactional_id))
+        and (matches is None or matches(transactional_id))
     ]
     # Each unknown name once, as it is a set of filters.
     unknown = list(dict.fromkeys(name for name in request.state_filters if name not in BY_LABEL))
@@ -57,15 +61,3 @@ def describe_transaction(ledger: Ledger, transactional_id: str) -> Described:
             Described.TopicData(topic=topic, partitions=partitions) for topic, partitions in topics.items()
         ],
     )
-
-
-def _pattern(text: str | None) -> re.Pattern[str] | None:
-    if not text:
-        return None
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise BrokerError(
-            ErrorCode.INVALID_REGULAR_EXPRESSION,
-            f"Transaction ID pattern `{text}` is not a valid regular expression: {error}.",
-        ) from None

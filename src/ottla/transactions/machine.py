@@ -151,10 +151,10 @@ class Transactions:
         return Decision(None, end.records, end.after)
 
     def list_transactions(
-        self, request: ListTransactionsRequest, now: Millis
+        self, request: ListTransactionsRequest, now: Millis, matches: Callable[[str], bool] | None = None
     ) -> Decision[ListTransactionsResponse]:
-        """ListTransactions, as far as this partition goes; BrokerError for a pattern that is none."""
-        return Decision(listing.list_transactions(self._ledger, request, now))
+        """ListTransactions, as far as this partition goes; `matches` tests ids against the request's pattern."""
+        return Decision(listing.list_transactions(self._ledger, request, now, matches))
 
     def describe_transaction(self, transactional_id: str) -> Decision[listing.Described]:
         """DescribeTransactions, for one id."""

@@ -172,7 +172,7 @@ def decode_records(
                 headers = ()
                 pos += 1
             else:
-                headers, pos = _decode_headers(data, pos, stop)
+                headers, pos = decode_headers(data, pos, stop)
             if pos != stop:
                 raise ProtocolError("record's fields do not fill its size")
             append(new(Record, (offset, timestamp, key, value, headers)))
@@ -198,7 +198,8 @@ def _finish_varint(data: bytes, pos: int, first: int, shift_max: int = _VARINT_S
             raise ProtocolError("varint is too long")
 
 
-def _read_varint(data: bytes, pos: int, shift_max: int = _VARINT_SHIFT_MAX) -> tuple[int, int]:
+def read_varint(data: bytes, pos: int, shift_max: int = _VARINT_SHIFT_MAX) -> tuple[int, int]:
+    """Return the number at `pos`, and the position behind it; IndexError if the bytes end before."""
     number = data[pos]
     pos += 1
     if number > 0x7F:
@@ -206,18 +207,19 @@ def _read_varint(data: bytes, pos: int, shift_max: int = _VARINT_SHIFT_MAX) -> t
     return number >> 1 ^ -(number & 1), pos
 
 
-def _decode_headers(data: bytes, pos: int, stop: int) -> tuple[Headers, int]:
-    count, pos = _read_varint(data, pos)
+def decode_headers(data: bytes, pos: int, stop: int) -> tuple[Headers, int]:
+    """Return the headers whose count lies at `pos` in a record that ends at `stop`, and the position behind them."""
+    count, pos = read_varint(data, pos)
     if count < 0 or count > stop - pos:
         raise ProtocolError(f"record claims {count} headers")
     headers: list[tuple[str, bytes | None]] = []
     for _ in range(count):
-        size, pos = _read_varint(data, pos)
+        size, pos = read_varint(data, pos)
         if size < 0 or size > stop - pos:
             raise ProtocolError(f"record header claims a name of {size} bytes")
         name = data[pos : pos + size].decode("utf-8", "surrogateescape")
         pos += size
-        size, pos = _read_varint(data, pos)
+        size, pos = read_varint(data, pos)
         if size < 0:
             headers.append((name, None))
             continue

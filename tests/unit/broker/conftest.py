@@ -156,7 +156,7 @@ class Station:
         self.broker.transactions = TransactionCoordination(
             self.broker, {OFFSETS.name: self.broker.coordination.groups}
         )
-        self.broker.share = ShareCoordination(self.broker)
+        self.broker.share = ShareCoordination(self.broker, self.reports.append)
         self.connection = SimpleNamespace(listener=LISTENER, peer="127.0.0.1", closed=False, on_close=[])
         self.quorum.listen(self._follow)
         self.quorum.start(self._lead)
@@ -192,6 +192,7 @@ class Station:
             self.broker.epoch = image.brokers[NODE_ID].epoch
         self.broker.adopt(image)
         if delta.removed_topics:
+            self.broker.coordination.topics_deleted(delta.removed_topics.values())
             self.broker.share.topics_deleted(list(delta.removed_topics))
 
     def _join(self):

@@ -63,7 +63,7 @@ def test_every_setting_of_a_topic_is_described(station, version):
     result = describe(station, ConfigType.TOPIC, "t", version=version)
     assert (result.error_code, result.error_message) == (0, None)
     shown = {config.name for config in result.configs}
-    assert shown == {name for name, setting in TOPIC.items() if not setting.internal}
+    assert shown == {name for name, setting in TOPIC.items() if not setting.hidden}
     retention = entry(result, "retention.ms")
     assert (retention.value, retention.config_source, retention.read_only) == ("1000", 1, False)
     if version >= 3:
@@ -107,7 +107,7 @@ def test_every_setting_of_this_broker_is_described(make_station):
     station = make_station(**{"log.retention.hours": "5", "ssl.keystore.password": "hunter2"})
     result = describe(station, ConfigType.BROKER, "1", include_synonyms=True)
     shown = {config.name: config for config in result.configs}
-    assert shown.keys() >= {name for name, setting in BROKER.items() if not setting.internal}
+    assert shown.keys() >= {name for name, setting in BROKER.items() if not setting.hidden}
     assert (shown["node.id"].value, shown["node.id"].read_only) == ("1", True)
     hours = shown["log.retention.hours"]
     assert (hours.value, hours.config_source) == ("5", STATIC)
@@ -176,7 +176,9 @@ def test_a_group_inherits_from_the_broker(make_station):
     station = make_station(**{"group.consumer.session.timeout.ms": "46000"})
     assert change(station, ConfigType.GROUP, "g", ("consumer.heartbeat.interval.ms", SET, "6000"))[0] == 0
     result = describe(station, ConfigType.GROUP, "g", include_synonyms=True)
-    assert {config.name for config in result.configs} == set(GROUP)
+    assert {config.name for config in result.configs} == {
+        name for name, each in GROUP.items() if not each.hidden
+    }
     own = entry(result, "consumer.heartbeat.interval.ms")
     assert (own.value, own.config_source) == ("6000", 8)
     assert [(each.name, each.source) for each in own.synonyms] == [

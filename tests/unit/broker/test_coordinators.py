@@ -18,6 +18,7 @@ from ottla.broker.apis import (
 from ottla.broker.coordination import Coordination
 from ottla.broker.coordinators import partition_of
 from ottla.broker.internal_topics import OFFSETS, TRANSACTIONS, make
+from ottla.broker.transaction_coordination import TransactionCoordination
 from ottla.wire.batch import build_batch
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
@@ -279,3 +280,58 @@ def test_an_overdue_transaction_is_aborted(station):
     assert [(each.transactional_id, each.transaction_state) for each in listed.transaction_states] == [
         ("tx", "CompleteAbort")
     ]
+
+
+def test_a_transaction_that_was_open_at_the_start_ends_though_nobody_asks(station):
+    made(station)
+    station.create("t")
+    writer = Writer(station)
+    assert writer.add("t") == [0]
+    assert writer.write("t") == 0
+    station.broker.transactions = TransactionCoordination(
+        station.broker, {OFFSETS.name: station.broker.coordination.groups}
+    )
+    station.timers._due.clear()  # the one before is gone
+    log = station.table.by_name("t", 0).log
+    station.settle(120_000)
+    assert log.in_transaction(writer.id), "nobody has read the log"
+    for _ in range(200):
+        if not station.broker.load_some():
+            break
+    station.settle()
+    assert not log.in_transaction(writer.id)
+    assert not station.broker.load_some()
+
+
+def test_only_logs_that_hold_something_are_read_after_the_start(station):
+    made(station)
+    station.create("t")
+    assert commit(station, "g", "t", 5) == 0
+    station.broker.coordination = Coordination(station.broker, station.entropy.uuid)
+    assert list(station.broker.coordination.groups.machines) == []
+    assert station.broker.load_some()
+    assert not station.broker.load_some()
+    assert [list(each.shelf.groups) for each in station.broker.coordination.groups.machines] == [["g"]]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        (".*l.*", {"idle", "early", "late"}),
+        ("late|e", {"late"}),
+        ("lat", set()),
+        ("", {"idle", "early", "late"}),
+        (r"\Qearly\E", {"early"}),
+        ("(?i)LATE", {"late"}),
+        ("(e)\\1", ErrorCode.INVALID_REGULAR_EXPRESSION),
+        ("(?=late)late", ErrorCode.INVALID_REGULAR_EXPRESSION),
+        ("(", ErrorCode.INVALID_REGULAR_EXPRESSION),
+    ],
+)
+def test_patterns_for_transactional_ids_are_those_of_re2(station, pattern, found):
+    made(station)
+    for name in ("idle", "early", "late"):
+        Writer(station, name)
+    listed = station.ask(list_transactions.API, ListTransactionsRequest(transactional_id_pattern=pattern), 2)
+    ids = {each.transactional_id for each in listed.transaction_states}
+    assert (listed.error_code or ids) == found

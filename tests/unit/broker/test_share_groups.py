@@ -45,7 +45,7 @@ LOCK_MS = 30_000
 
 def with_share(station):
     """Give a broker its share groups."""
-    station.broker.share = ShareCoordination(station.broker)
+    station.broker.share = ShareCoordination(station.broker, station.reports.append)
     return station
 
 
@@ -273,6 +273,7 @@ def test_a_parked_fetch_is_woken_by_a_release(shared):
 def test_a_parked_fetch_ends_with_the_patience_of_its_member(shared):
     shared.create("t")
     member = Member(shared).join("t")
+    assert member.take() == []
     waiting = member.park(wait_ms=500)
     shared.settle(499)
     assert answer_of(share_fetch.API, waiting) is None
@@ -632,3 +633,57 @@ def test_state_begun_anew_fences_who_missed_it(shared):
     assert member.acknowledge(0, 1, ACCEPT) == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert len(shared.broker.share.partitions) == 0
     assert member.take() == [(1, 1, 1)]
+
+
+def test_who_leads_is_told_to_those_who_ask_the_wrong_broker(shared):
+    topic = shared.create("t")
+    shared.produce("t", count=2)
+    member = Member(shared).join("t")
+    assert member.take() == [(0, 1, 1)]
+    partition = shared.table.by_name("t", 0)
+    partition.error = BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    answer = member.fetch()
+    part = answer.responses[0].partitions[0]
+    assert part.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    state = shared.broker.image.topics.by_id[topic.id].partitions[0]
+    assert (part.current_leader.leader_id, part.current_leader.leader_epoch) == (1, state.leader_epoch)
+    assert [(each.node_id, each.host, each.port, each.rack) for each in answer.node_endpoints] == [
+        (1, "localhost", 9092, "rack-a")
+    ]
+    partition.error = None
+    assert member.fetch().node_endpoints == []
+
+
+def test_who_leads_is_told_along_with_acknowledgements(shared):
+    topic = shared.create("t")
+    shared.produce("t", count=2)
+    member = Member(shared).join("t")
+    assert member.take() == [(0, 1, 1)]
+    shared.broker.share.partitions.acknowledge = lambda key, name, batches, done: done(
+        BrokerError(ErrorCode.FENCED_LEADER_EPOCH)
+    )
+    kind = ShareAcknowledgeRequest.AcknowledgeTopic
+    batch = kind.AcknowledgePartition.AcknowledgementBatch(
+        first_offset=0, last_offset=1, acknowledge_types=[ACCEPT]
+    )
+    part = kind.AcknowledgePartition(partition_index=0, acknowledgement_batches=[batch])
+    request = ShareAcknowledgeRequest(
+        group_id="g",
+        member_id=member.name,
+        share_session_epoch=member.session_epoch,
+        topics=[kind(topic_id=topic.id, partitions=[part])],
+    )
+    answer = member.ask(share_acknowledge.API, request)
+    assert answer.responses[0].partitions[0].current_leader.leader_id == 1
+    assert [each.node_id for each in answer.node_endpoints] == [1]
+
+
+def test_a_mode_of_acquiring_that_is_none(shared):
+    shared.create("t")
+    shared.produce("t", count=4)
+    member = Member(shared).join("t")
+    assert member.take(max_records=1, share_acquire_mode=1) == [(0, 0, 1)]
+    answer = member.fetch(acks={0: [(0, 0, [ACCEPT])]}, share_acquire_mode=7)
+    assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert member.take(share_acquire_mode=1, max_records=2) == [(1, 2, 1)], "what was said holds all the same"
+    assert offsets(shared) == {("t", 0): (0, 3)}

@@ -9,7 +9,6 @@ from ottla.groups.topics import TopicFacts
 from ottla.metadata.settings.layers import BrokerValues
 from ottla.replicated.keyed import Client
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.unit.replicated.journal import Bench
 
@@ -99,8 +98,7 @@ class Stage(Bench):
         return self.ask(self.machine.consumer.heartbeat, request, version, client)
 
     def describe(self, *group_ids):
-        request = ConsumerGroupDescribeRequest(group_ids=list(group_ids or (GROUP,)))
-        return self.ask(self.machine.consumer.describe, request, 1, CLIENT).groups
+        return self.machine.consumer.describe(group_ids or (GROUP,))
 
     def refused(self, code, **fields):
         response = self.beat(**fields)

@@ -49,7 +49,7 @@ def subscription(*topics):
 RANGE = (("range", subscription("orders")),)
 
 
-def fresh(topics=None, kinds=(), **settings):
+def fresh(topics=None, **settings):
     """Return a machine of its own."""
     values = BrokerValues(
         {"node.id": "1"} | {name.replace("_", "."): str(value) for name, value in settings.items()}
@@ -61,7 +61,7 @@ def fresh(topics=None, kinds=(), **settings):
         lambda group_id, name: values[f"group.{name}"],
         lambda: next(numbers).to_bytes(16, "big"),
     )
-    return Groups(shelf, kinds=kinds)
+    return Groups(shelf)
 
 
 class Party:

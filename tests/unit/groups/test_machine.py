@@ -22,12 +22,11 @@ from tests.unit.groups.test_classic_party import (
     RANGE,
     SESSION_MS,
     Party,
-    fresh,
     subscription,
 )
 from tests.unit.groups.test_offsets import commit, fetch
 from tests.unit.groups.test_offsets_transactions import PRODUCER, commit_in
-from tests.unit.replicated.journal import NOW, Bench
+from tests.unit.replicated.journal import NOW
 
 NONE = ErrorCode.NONE
 
@@ -97,14 +96,14 @@ def other_record(group_id):
 
 
 def mixed():
-    """Return a party whose machine also has streams groups, and the part they are."""
+    """Return a party whose machine has others in place of streams groups, and the part they are."""
     others = OtherGroups()
-    kinds = {17: (StreamsGroupMetadataKey, StreamsGroupMetadataValue)}
-    assert StreamsGroupMetadataKey(group_id="").api_key == 17
+    kind = StreamsGroupMetadataKey(group_id="").api_key
     party = Party()
-    party.machine = fresh(kinds=(Part("streams", kinds, others, others.lead),))
-    party.bench = Bench(party.machine)
-    others.shelf = party.machine.shelf
+    machine = party.machine
+    machine._parts["streams"] = Part("streams", {kind: machine.kinds[kind]}, others, others.lead)
+    machine._routes[kind] = others
+    others.shelf = machine.shelf
     return party, others
 
 

@@ -1,5 +1,6 @@
 """When offsets expire, and when a group that has nothing left goes."""
 
+from ottla.groups import offset_expiry
 from ottla.wire.errors import ErrorCode
 from tests.unit.groups.test_classic_party import DELAY_MS, SESSION_MS, Party, subscription
 from tests.unit.groups.test_offsets import commit, delete, fetch
@@ -157,3 +158,20 @@ def test_time_costs_nothing_for_groups_that_are_not_due():
     party.pass_time(24 * HOUR_MS)
     party.machine.offsets = real
     assert looked == []
+
+
+def test_many_offsets_expire_in_steps(monkeypatch):
+    monkeypatch.setattr(offset_expiry, "TOMBSTONES_MAX", 2)
+    party = hourly()
+    commit(party, {(topic, index): 1 for topic in ("orders", "bills") for index in range(3)})
+    before = len(party.bench.records)
+    party.pass_time(HOUR_MS)
+    assert len(fetch(party)) < 6
+    steps = []
+    for _ in range(10):
+        steps.append(len(party.bench.records) - before)
+        before = len(party.bench.records)
+        party.pass_time(100)
+    assert fetch(party) == {}
+    assert max(steps) <= 3, "two offsets at a time, and the group at last"
+    assert is_gone(party)

@@ -3,7 +3,6 @@
 from ottla.groups.share.records import KINDS
 from ottla.replicated.keyed import Client, decode
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages.share_group_describe import ShareGroupDescribeRequest
 from ottla.wire.records.share_group import (
     ShareGroupCurrentMemberAssignmentValue,
     ShareGroupMemberMetadataValue,
@@ -218,8 +217,7 @@ def test_deleted_topics_are_forgotten() -> None:
 def test_a_group_is_described() -> None:
     stage = Stage(a=2)
     stage.settle("m1", ["a"])
-    request = ShareGroupDescribeRequest(group_ids=[GROUP, "none", ""])
-    found, none, empty = stage.ask(stage.shares.describe, request).groups
+    found, none, empty = stage.shares.describe([GROUP, "none", ""])
     assert (found.group_state, found.group_epoch, found.assignment_epoch) == ("Stable", 3, 3)
     assert found.assignor_name == "simple"
     (member,) = found.members

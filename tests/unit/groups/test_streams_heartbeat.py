@@ -125,6 +125,22 @@ def test_the_first_assignment_waits_for_more_members():
     assert a.statuses == []
 
 
+def test_a_group_made_anew_waits_anew():
+    stage = Stage({"group.streams.initial.rebalance.delay.ms": "3000"})
+    stage.thread("a").step()
+    stage.beat(member_epoch=-1)
+    stage.ask(stage.machine.listing.delete, [GROUP])
+    stage.pass_time(2_000)
+    b = stage.thread("b")
+    b.step()
+    stage.pass_time(2_999)
+    b.step()
+    assert b.statuses == [StatusCode.ASSIGNMENT_DELAYED]
+    stage.pass_time(1)
+    b.step()
+    assert b.active == ALL
+
+
 def test_assignments_keep_their_distance():
     stage = Stage({"group.streams.assignment.interval.ms": "1000"})
     a, b = stage.thread("a"), stage.thread("b")
@@ -294,7 +310,7 @@ def test_what_is_written_is_read_again():
     c.step()
     a.beat()
     assert durable(stage.fresh()) == durable(stage.machine)
-    read, _ = make_machine(stage.topics, stage.settings)
+    read = make_machine(stage.topics, stage.settings)
     for offset, record in enumerate(stage.records):
         again = decode(read.kinds, *record.encode())
         assert isinstance(again, KeyedRecord)
@@ -308,9 +324,9 @@ def test_a_new_leader_gives_time_and_goes_on():
     a.step()
     b.step()
     a.beat()
-    machine, streams = make_machine(stage.topics, stage.settings)
+    machine = make_machine(stage.topics, stage.settings)
     stage.replayed(machine)
-    stage.machine, stage.streams = machine, streams
+    stage.machine = machine
     machine.lead(stage.now)
     a.obey()
     settle([a, b])
@@ -342,6 +358,8 @@ def test_a_group_is_described():
         ("0", [0, 1, 2, 3]),
         ("1", [0, 1]),
     ]
+    assert (found.assignor_name, found.topology_description_status) == ("sticky", 0)
+    assert stage.describe(described=True)[0].topology_description_status == 1
     stores = found.topology.subtopologies[1].state_changelog_topics
     assert [(topic.name, topic.partitions) for topic in stores] == [("store", 2)]
     assert [each.error_code for each in stage.describe("", "other")] == [

@@ -2,14 +2,11 @@
 
 import itertools
 
-from ottla.groups.machine import Groups, Part
+from ottla.groups.machine import Groups
 from ottla.groups.shelf import Shelf
-from ottla.groups.streams import records
-from ottla.groups.streams.groups import StreamsGroups
 from ottla.metadata.settings.layers import BrokerValues
 from ottla.replicated.keyed import Client
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
 from ottla.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest as Request
 from tests.unit.groups.consumer_stage import Topics
 from tests.unit.replicated.journal import Bench
@@ -60,9 +57,7 @@ def make_machine(topics, settings):
     shelf = Shelf(
         topics, values, lambda group, name: values[f"group.{name}"], lambda: next(chance).to_bytes(16, "big")
     )
-    streams = StreamsGroups(shelf)
-    machine = Groups(shelf, kinds=[Part("streams", records.KINDS, streams, streams.lead)])
-    return machine, streams
+    return Groups(shelf)
 
 
 def durable(machine):
@@ -83,8 +78,7 @@ class Stage(Bench):
             "group.streams.initial.rebalance.delay.ms": "0",
             **(settings or {}),
         }
-        machine, self.streams = make_machine(self.topics, self.settings)
-        super().__init__(machine)
+        super().__init__(make_machine(self.topics, self.settings))
 
     @property
     def group(self):
@@ -101,20 +95,21 @@ class Stage(Bench):
             fields.setdefault("topology", PLAIN)
             fields.setdefault("process_id", fields["member_id"])
         request = Request(group_id=group_id, **fields)
-        return self.ask(self.streams.heartbeat, request, 0, client)
+        heard = self.ask(self.machine.streams.heartbeat, request, client)
+        self.missing = heard.missing
+        return heard.response
 
     def refused(self, code, **fields):
         response = self.beat(**fields)
         assert ErrorCode(response.error_code) is code, response
         return response
 
-    def describe(self, *group_ids):
-        request = StreamsGroupDescribeRequest(group_ids=list(group_ids or (GROUP,)))
-        return self.ask(self.streams.describe, request, 0, CLIENT).groups
+    def describe(self, *group_ids, described=False):
+        return self.machine.streams.describe(group_ids or (GROUP,), described=described)
 
     def fresh(self):
         """Return what another coordinator makes of the log."""
-        return self.replayed(make_machine(self.topics, self.settings)[0])
+        return self.replayed(make_machine(self.topics, self.settings))
 
     def thread(self, member_id, **fields):
         return Thread(self, member_id, **fields)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from ottla.groups.streams.effects import CreateInternalTopics
 from ottla.groups.streams.statuses import StatusCode
 from ottla.wire.errors import ErrorCode
 from tests.unit.groups.test_streams_stage import Stage, info, settle, subtopology, topology
@@ -14,11 +13,9 @@ def join(stage, *subtopologies):
     return thread
 
 
-def created(stage):
-    """Return the topics last asked for, by name."""
-    effect = stage.effects[-1]
-    assert isinstance(effect, CreateInternalTopics)
-    return {topic.name: topic.num_partitions for topic in effect.topics}
+def missing(stage):
+    """Return the topics that the last answer names as missing."""
+    return {topic.name: topic.num_partitions for topic in stage.missing}
 
 
 def test_source_topics_must_be_there():
@@ -26,7 +23,7 @@ def test_source_topics_must_be_there():
     a = join(stage, subtopology("0", ["e", "d", "c", "b", "other"]))
     assert a.statuses == [StatusCode.MISSING_SOURCE_TOPICS]
     assert a.response.status[0].status_detail == "Source topics b, c, d and 1 additional topics are missing."
-    assert (stage.group.state, a.active, stage.effects) == ("NotReady", set(), [])
+    assert (stage.group.state, a.active, stage.missing) == ("NotReady", set(), ())
     assert stage.group.validated_epoch == -1
     for name in "bcde":
         stage.topics.put(name, 2)
@@ -45,18 +42,18 @@ def test_internal_topics_are_asked_for_until_they_are_there():
     a = join(stage, *parts)
     assert a.statuses == [StatusCode.MISSING_INTERNAL_TOPICS]
     assert a.response.status[0].status_detail == "Internal topics are missing: between, store"
-    assert created(stage) == {"between": 3, "store": 3}
-    between, store = stage.effects[-1].topics
+    assert missing(stage) == {"between": 3, "store": 3}
+    between, store = stage.missing
     assert (between.replication_factor, store.replication_factor) == (2, -1)
     assert [(each.name, each.value) for each in between.configs] == [("retention", "1")]
     a.step()
-    assert len(stage.effects) == 2
+    assert len(stage.missing) == 2
     stage.topics.put("between", 3)
     a.step()
-    assert created(stage) == {"store": 3}
+    assert missing(stage) == {"store": 3}
     stage.topics.put("store", 3)
     settle([a])
-    assert a.statuses == []
+    assert (a.statuses, stage.missing) == ([], ())
     assert len(a.active) == 6
     [found] = stage.describe()
     [topic] = found.topology.subtopologies[1].repartition_source_topics
@@ -89,7 +86,7 @@ def test_a_repartition_topic_follows_what_it_is_joined_with():
         subtopology("0", ["foo"], sinks=["between"]),
         subtopology("1", ["bar"], repartitions=[info("between")], together=[([0], [0])]),
     )
-    assert created(stage) == {"between": 5}
+    assert missing(stage) == {"between": 5}
 
 
 def test_repartition_topics_among_themselves_follow_the_widest_or_the_fixed():
@@ -99,10 +96,10 @@ def test_repartition_topics_among_themselves_follow_the_widest_or_the_fixed():
     ]
     stage = Stage(foo=3, bar=5)
     join(stage, *parts, subtopology("2", repartitions=[info("x"), info("y")], together=[([], [0, 1])]))
-    assert created(stage) == {"x": 5, "y": 5}
+    assert missing(stage) == {"x": 5, "y": 5}
     stage = Stage(foo=3, bar=5)
     join(stage, *parts, subtopology("2", repartitions=[info("x", 7), info("y")], together=[([], [0, 1])]))
-    assert created(stage) == {"x": 7, "y": 7}
+    assert missing(stage) == {"x": 7, "y": 7}
 
 
 def test_a_fixed_width_must_fit_what_it_is_joined_with():

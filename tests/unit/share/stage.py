@@ -12,6 +12,7 @@ TOPIC = bytes(range(16))
 NOW = 1_800_000_000_000
 LOCK_MS = 30_000
 DEFAULTS = {
+    "errors.deadletterqueue.topic.name": "",
     "share.delivery.count.limit": 5,
     "share.partition.max.record.locks": 2000,
     "share.record.lock.duration.ms": LOCK_MS,
@@ -46,7 +47,7 @@ class Stage:
         self.waiting = []
         self.written = []
         self.outcomes = {}
-        self.dead = []
+        self._unposted = []
         self.lost = []
         self.freed = 0
         self._token = 0
@@ -69,9 +70,7 @@ class Stage:
                 assert effect.token not in self.outcomes
                 self.outcomes[effect.token] = effect.error and effect.error.code
             elif isinstance(effect, DeadLetter):
-                self.dead.append(
-                    (effect.start_offset, effect.end_offset, effect.delivery_count, effect.cause)
-                )
+                self._unposted.append(effect)
             elif isinstance(effect, Lost):
                 self.lost.append(effect.error.code)
             elif isinstance(effect, Freed):
@@ -82,6 +81,18 @@ class Stage:
     def persist(self, code=ErrorCode.NONE):
         while self.waiting:
             self.do(self.partition.persisted(self.waiting.pop(0), code, self.now))
+
+    @property
+    def letters(self):
+        """What is to be told: (start, end, delivery count, cause) of each letter."""
+        return [
+            (each.start_offset, each.end_offset, each.delivery_count, each.cause) for each in self._unposted
+        ]
+
+    def post(self):
+        """Let the letters go."""
+        while self._unposted:
+            self.do(self.partition.dead_lettered(self._unposted.pop(0)))
 
     def acquire(self, member, count, read, *, size=10_000, limit=False, aborted=(), at=None):
         """Acquire out of what was read, and return (first, last, delivery count) of each piece."""

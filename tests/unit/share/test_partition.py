@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.share.acknowledgement import check
-from ottla.share.effects import Cause, ReadState
+from ottla.share.effects import ReadState
 from ottla.share.partition import NO_OFFSET, Phase, SharePartition
 from ottla.wire.errors import BrokerError, ErrorCode
 from tests.unit.share.stage import (
@@ -58,7 +58,7 @@ def test_each_offset_has_its_own_fate() -> None:
         (8, 9, ACKNOWLEDGED, 1),
     ]
     assert stage.written[-1].delivery_complete_count == 7
-    assert stage.dead == [(3, 4, 1, Cause.REJECTED)]
+    assert stage.letters == [], "nobody asked for any"
     assert stage.partition.start_offset == 2
     assert stage.acquire("m2", 10, batches(10)) == [(2, 2, 2), (6, 7, 2)]
 
@@ -146,7 +146,6 @@ def test_a_record_is_given_up_after_enough_tries() -> None:
         stage.acquire("m1", 5, batches(5))
         stage.pass_time(LOCK_MS)
     assert stage.states == [(0, 4, ARCHIVED, 2)]
-    assert stage.dead == [(0, 5, 2, Cause.TRIED_TOO_OFTEN)]
     assert stage.partition.start_offset == 5
 
 
@@ -155,7 +154,6 @@ def test_a_release_too_many_gives_up_as_well() -> None:
     stage.acquire("m1", 5, batches(1))
     assert stage.say("m1", said(0, 0, RELEASE)) is None
     assert stage.states == [(0, 0, ARCHIVED, 5)]
-    assert stage.dead == [(0, 1, 5, Cause.TRIED_TOO_OFTEN)]
 
 
 def test_a_closed_session_gives_back_what_it_held() -> None:

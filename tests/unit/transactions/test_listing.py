@@ -42,10 +42,6 @@ def test_every_id_is_listed_with_its_state():
         ({"duration_filter": 999}, {"idle", "early"}),
         ({"duration_filter": 1_000}, {"idle"}),
         ({"duration_filter": -1}, {"idle", "early", "late", "ending"}),
-        ({"transactional_id_pattern": ".*l.*"}, {"idle", "early", "late"}),
-        ({"transactional_id_pattern": "late|e"}, {"late"}),
-        ({"transactional_id_pattern": "lat"}, set()),
-        ({"transactional_id_pattern": ""}, {"idle", "early", "late", "ending"}),
     ],
 )
 def test_filters(filters, found):
@@ -60,11 +56,11 @@ def test_unknown_states_are_named():
     assert len(reply.transaction_states) == 2
 
 
-def test_a_pattern_that_is_none_is_refused():
+def test_ids_are_tested_by_who_knows_the_pattern():
     stage = crowd()
-    request = ListTransactionsRequest(transactional_id_pattern="(")
-    code = stage.bench.refusal(stage.machine.list_transactions, request)
-    assert code is ErrorCode.INVALID_REGULAR_EXPRESSION
+    request = ListTransactionsRequest(transactional_id_pattern="whatever")
+    reply = stage.bench.ask(stage.machine.list_transactions, request, matches=lambda name: "l" in name)
+    assert {each.transactional_id for each in reply.transaction_states} == {"idle", "early", "late"}
 
 
 def test_a_transaction_is_described():

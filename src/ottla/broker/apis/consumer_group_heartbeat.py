@@ -4,6 +4,7 @@ from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.coordination import client_of
 from ottla.channel.connection import Connection
+from ottla.groups.group import Kind
 from ottla.wire.errors import BrokerError
 from ottla.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -13,7 +14,7 @@ from ottla.wire.messages.consumer_group_heartbeat import (
 
 def handle(
     request: ConsumerGroupHeartbeatRequest, version: int, connection: Connection, broker: Broker
-) -> Pending:
+) -> ConsumerGroupHeartbeatResponse | Pending:
     """Hand the request to the group's coordinator."""
     client = client_of(connection)
 
@@ -22,6 +23,10 @@ def handle(
             return ConsumerGroupHeartbeatResponse(error_code=outcome.code, error_message=outcome.message)
         return outcome
 
+    try:
+        broker.coordination.check(Kind.CONSUMER)
+    except BrokerError as error:
+        return finish(error)
     return broker.coordination.group(
         request.group_id,
         lambda groups, now: groups.consumer.heartbeat(request, version, client, now),

@@ -2,8 +2,8 @@
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
+from ottla.broker.share_offsets import change_offsets
 from ottla.channel.connection import Connection
-from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
     DeleteShareGroupOffsetsResponse,
@@ -13,24 +13,13 @@ from ottla.wire.messages.delete_share_group_offsets import (
 def handle(
     request: DeleteShareGroupOffsetsRequest, version: int, connection: Connection, broker: Broker
 ) -> DeleteShareGroupOffsetsResponse | Pending:
-    """Ask the group's coordinator, which asks the share coordinators."""
-    try:
-        broker.share.check()
-    except BrokerError as error:
-        return _refuse(error.code)
-    if not request.group_id:
-        return _refuse(ErrorCode.INVALID_GROUP_ID)
-    if not request.topics:
-        return DeleteShareGroupOffsetsResponse()
-    return broker.coordination.group_later(
-        request.group_id,
+    """Let the group know nothing of the topics."""
+    return change_offsets(
+        broker,
+        request,
         lambda groups, token, now: groups.share.delete_offsets(token, request),
-        _refuse,
+        DeleteShareGroupOffsetsResponse,
     )
-
-
-def _refuse(code: ErrorCode) -> DeleteShareGroupOffsetsResponse:
-    return DeleteShareGroupOffsetsResponse(error_code=code)
 
 
 API = Api(DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse, handle)

@@ -31,9 +31,9 @@ def handle(
     """Answer from the image, once the topic is there."""
     topic = _TOPICS.get(request.key_type)
     if topic is None or (request.key_type == _SHARE and version < _SHARE_SINCE):
-        return _respond(
-            request, version, [_nowhere(key, ErrorCode.INVALID_REQUEST) for key in _keys(request, version)]
-        )
+        words = _WORDS[ErrorCode.INVALID_REQUEST] if topic is None else None
+        found = [_nowhere(key, ErrorCode.INVALID_REQUEST, words) for key in _keys(request, version)]
+        return _respond(request, version, found)
     pending = Pending()
 
     def made(code: ErrorCode) -> None:
@@ -67,19 +67,23 @@ def _find(key: str, topic: InternalTopic, listener: str, broker: Broker) -> Foun
 
 
 def _share_key(key: str) -> str | None:
-    """Return a share partition's name, group:topic id:partition, or None when the key is none."""
-    group, _, rest = key.strip().partition(":")
-    topic_id, _, index = rest.partition(":")
+    """Return a share partition's name, group:topic id:partition, or None when the key is none.
+
+    The name of a group may have colons in it.
+    """
+    rest, _, index = key.rpartition(":")
+    group, _, topic_id = rest.rpartition(":")
     try:
-        if group and len(uuid_bytes(topic_id)) == 16 and int(index) >= 0:
-            return f"{group}:{topic_id}:{index}"
+        if group.strip() and len(uuid_bytes(topic_id)) == 16 and index == index.strip():
+            return f"{group}:{topic_id}:{int(index)}"
     except (ValueError, ProtocolError):
         pass
     return None
 
 
-def _nowhere(key: str, code: ErrorCode) -> Found:
-    return Found(key=key, node_id=-1, host="", port=-1, error_code=code, error_message=_WORDS.get(code))
+def _nowhere(key: str, code: ErrorCode, words: str | None = None) -> Found:
+    # Kafka has no words for one key among several.
+    return Found(key=key, node_id=-1, host="", port=-1, error_code=code, error_message=words or "")
 
 
 def _respond(request: FindCoordinatorRequest, version: int, found: list[Found]) -> FindCoordinatorResponse:
@@ -88,7 +92,7 @@ def _respond(request: FindCoordinatorRequest, version: int, found: list[Found]) 
     one = found[0]
     return FindCoordinatorResponse(
         error_code=one.error_code,
-        error_message=one.error_message,
+        error_message=_WORDS.get(ErrorCode(one.error_code)),
         node_id=one.node_id,
         host=one.host,
         port=one.port,

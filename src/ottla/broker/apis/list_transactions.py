@@ -2,6 +2,7 @@
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
+from ottla.broker.expression import match
 from ottla.broker.gathering import Gathering
 from ottla.broker.internal_topics import TRANSACTIONS
 from ottla.channel.connection import Connection
@@ -9,8 +10,15 @@ from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 
 
-def handle(request: ListTransactionsRequest, version: int, connection: Connection, broker: Broker) -> Pending:
+def handle(
+    request: ListTransactionsRequest, version: int, connection: Connection, broker: Broker
+) -> ListTransactionsResponse | Pending:
     """Ask every coordinator."""
+    try:
+        pattern = request.transactional_id_pattern
+        matches = match(pattern) if pattern else None
+    except ValueError:
+        return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     topic = broker.image.topics.by_name.get(TRANSACTIONS.name)
     indexes = (
         []
@@ -36,7 +44,7 @@ def handle(request: ListTransactionsRequest, version: int, connection: Connectio
 
     for index in indexes:
         broker.transactions.machines.submit(
-            index, lambda machine, now: machine.list_transactions(request, now), done
+            index, lambda machine, now: machine.list_transactions(request, now, matches), done
         )
     gathering.check()
     return gathering.pending

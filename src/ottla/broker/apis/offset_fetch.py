@@ -6,26 +6,34 @@ from ottla.channel.connection import Connection
 from ottla.groups.machine import Groups
 from ottla.groups.offset_fetch import Asked, Found, asked_groups, fetch_response, refused_fetch
 from ottla.replicated.decision import Decision
+from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
 
 def handle(request: OffsetFetchRequest, version: int, connection: Connection, broker: Broker) -> Pending:
-    """Ask the coordinator of each group."""
-    asked: dict[str, Asked] = {group.group_id: group for group in asked_groups(request, version)}
+    """Ask the coordinator of each group; one that is named twice is answered twice."""
+    asked = asked_groups(request, version)
+    by_id: dict[str, list[Asked]] = {}
+    for group in asked:
+        by_id.setdefault(group.group_id, []).append(group)
 
-    def decide(groups: Groups, ids: list[str], now: int) -> Decision[list[Found]]:
+    def decide(groups: Groups, ids: list[str], now: int) -> Decision[list[list[Found]]]:
         stable = request.require_stable
         return Decision(
-            [groups.offsets.fetch(asked[each], version, require_stable=stable).reply for each in ids]
+            [
+                [groups.offsets.fetch(each, version, require_stable=stable).reply for each in by_id[group_id]]
+                for group_id in ids
+            ]
         )
 
-    def finish(found: list[Found]) -> OffsetFetchResponse:
-        by_id = {group.group_id: group for group in found}
-        return fetch_response([by_id[group_id] for group_id in asked], version)
+    def refuse(group_id: str, code: ErrorCode) -> list[Found]:
+        return [refused_fetch(each, code, version) for each in by_id[group_id]]
 
-    return broker.coordination.each_group(
-        asked, decide, lambda group_id, code: refused_fetch(asked[group_id], code, version), finish
-    )
+    def finish(found: list[list[Found]]) -> OffsetFetchResponse:
+        answers = {group[0].group_id: iter(group) for group in found}
+        return fetch_response([next(answers[group.group_id]) for group in asked], version)
+
+    return broker.coordination.each_group(by_id, decide, refuse, finish)
 
 
 API = Api(OffsetFetchRequest, OffsetFetchResponse, handle)

@@ -5,6 +5,7 @@ durable in the sense of `ottla.flush`. v10 may carry a leader hint; v13 names to
 """
 
 from ottla.broker.api import Api, Pending
+from ottla.broker.apis.metadata import INTERNAL_TOPICS
 from ottla.broker.broker import Broker
 from ottla.broker.durable import Durable, Part, Waits
 from ottla.broker.express import express
@@ -20,6 +21,8 @@ _CODEC_MASK = 0x07
 _ZSTD = 4
 _ZSTD_SINCE = 7
 _REASONS_SINCE = 8
+# Whoever calls itself this may write to internal topics, as in Kafka; its tools for repairs do.
+_ADMIN = b"__admin_client"
 
 Topic = ProduceResponse.TopicProduceResponse
 Reason = Part.BatchIndexAndErrorMessage
@@ -106,6 +109,10 @@ def _append(
                             raise kept_out[partition.topic, partition.index]
                     if version < _ZSTD_SINCE and attributes & _CODEC_MASK == _ZSTD:
                         raise BrokerError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+                if partition.topic in INTERNAL_TOPICS and connection.session.client_id != _ADMIN:
+                    raise BrokerError(
+                        ErrorCode.INVALID_TOPIC_EXCEPTION, f"only brokers write to {partition.topic}"
+                    )
                 tried = True
                 appended = partition.append(records, now_ms)
                 part.base_offset = appended.base_offset

@@ -3,16 +3,16 @@
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.share_acknowledging import Outcomes, acknowledge
+from ottla.broker.share_leaders import name_leaders
 from ottla.channel.connection import Connection
 from ottla.share.session import FINAL_EPOCH
-from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.errors import BrokerError
 from ottla.wire.messages.share_acknowledge import ShareAcknowledgeRequest, ShareAcknowledgeResponse
 
 Topic = ShareAcknowledgeResponse.ShareAcknowledgeTopicResponse
 Part = Topic.PartitionData
 
 _RENEWALS_SINCE = 2
-_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 def handle(
@@ -31,29 +31,23 @@ def handle(
         if request.share_session_epoch == FINAL_EPOCH:
             share.close(key)
         lock_ms = broker.coordination.config(key.group_id, "share.record.lock.duration.ms")
-        pending.resolve(
-            ShareAcknowledgeResponse(
-                acquisition_lock_timeout_ms=lock_ms, responses=_responses(broker, outcomes)
-            )
+        response = ShareAcknowledgeResponse(
+            acquisition_lock_timeout_ms=lock_ms, responses=_responses(outcomes)
         )
+        name_leaders(response, broker, connection.listener)
+        pending.resolve(response)
 
     may_renew = version >= _RENEWALS_SINCE and request.is_renew_ack
     acknowledge(broker, key, request.topics, may_renew=may_renew, done=done)
     return pending
 
 
-def _responses(broker: Broker, outcomes: Outcomes) -> list[Topic]:
+def _responses(outcomes: Outcomes) -> list[Topic]:
     topics: dict[bytes, Topic] = {}
     for (topic_id, index), error in outcomes.items():
         part = Part(partition_index=index)
         if error is not None:
             part.error_code, part.error_message = error.code, error.message
-            topic = broker.image.topics.by_id.get(topic_id)
-            state = None if topic is None else topic.partitions.get(index)
-            if error.code in _MOVED and state is not None:
-                part.current_leader = Part.LeaderIdAndEpoch(
-                    leader_id=state.leader, leader_epoch=state.leader_epoch
-                )
         topics.setdefault(topic_id, Topic(topic_id=topic_id)).partitions.append(part)
     return list(topics.values())
 

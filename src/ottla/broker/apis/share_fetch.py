@@ -22,7 +22,6 @@ def handle(
         key = share.member(request.group_id, request.member_id)
         if version >= _RENEWALS_SINCE and request.is_renew_ack:
             _check_renewal(request)
-        connection_id = share.connection_id(connection)
         session = share.sessions.fetch(
             key,
             request.share_session_epoch,
@@ -35,7 +34,7 @@ def handle(
             acknowledges=any(
                 part.acknowledgement_batches for topic in request.topics for part in topic.partitions
             ),
-            connection_id=connection_id,
+            connection_id=share.connection_id(connection),
         )
     except BrokerError as error:
         refused = ShareFetchResponse(error_code=error.code, error_message=error.message)
@@ -45,7 +44,7 @@ def handle(
         pending = Pending()
         broker.call_later(request.max_wait_ms / 1000, lambda: pending.resolve(refused))
         return pending
-    return ShareFetching(request, version, session, connection_id, broker).begin()
+    return ShareFetching(request, version, session, connection, broker).begin()
 
 
 def _check_renewal(request: ShareFetchRequest) -> None:

@@ -26,7 +26,8 @@ def handle(request: WriteTxnMarkersRequest, version: int, connection: Connection
             wanted.transaction_version,
         )
         result = Done(producer_id=wanted.producer_id)
-        response.markers.append(result)
+        if any(topic.partition_indexes for topic in wanted.topics):
+            response.markers.append(result)
         for topic in wanted.topics:
             parts = [Part(partition_index=index) for index in topic.partition_indexes]
             result.topics.append(Topic(name=topic.name, partitions=parts))

@@ -1,7 +1,7 @@
 """The page: every family once, in the order in which a person would read it.
 
-A page costs a look at each partition, 30 ms for 2,000 of them, so it is made when asked for, and in pieces of at most a
-millisecond or two, between which the loop serves others. So it shows no single moment.
+A page costs a look at each partition, 30 ms for 2,000 of them, and at each committed offset, so it is made when asked
+for, and in pieces of at most a few milliseconds, between which the loop serves others. So it shows no single moment.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,13 +9,16 @@ from collections.abc import Iterable, Iterator
 from ottla.broker.broker import Broker
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.metrics.cluster import cluster
+from ottla.broker.metrics.groups import groups
 from ottla.broker.metrics.network import Idleness, network
 from ottla.broker.metrics.partitions import PartitionGauges
 from ottla.broker.metrics.process import loop_cpu_seconds, process
 from ottla.broker.metrics.quorum import quorum
 from ottla.broker.metrics.requests import RequestTimes
+from ottla.broker.metrics.share import share
 from ottla.broker.metrics.text import Family, counter, gauge, page_pieces
 from ottla.broker.metrics.topics import TopicTraffic
+from ottla.broker.metrics.transactions import transactions
 from ottla.world.disk import Disk
 
 
@@ -45,8 +48,8 @@ class Page:
         """Render the page, a piece at a time."""
         return page_pieces(self.families())
 
-    def families(self) -> Iterator[Family]:
-        """Everything there is to tell."""
+    def families(self) -> Iterator[Family | None]:
+        """Everything there is to tell; None where the page may pause."""
         broker = self._broker
         about = gauge("ottla_info", "The version of this software.")
         yield about.add(1, version=self._version, node_id=broker.node_id, cluster_id=broker.cluster_id)
@@ -57,6 +60,9 @@ class Page:
         yield from network(broker.connections, self._listeners)
         yield from self._idleness.families(loop_cpu_seconds(), broker.clock.monotonic())
         yield from self._partitions.families(broker)
+        yield from groups(broker)
+        yield from transactions(broker)
+        yield from share(broker)
         active = broker.quorum.leader_id == broker.node_id
         yield from cluster(broker, active=active, listener=self._listeners[0])
         yield from quorum(broker)

@@ -5,11 +5,13 @@ left out. Labels are escaped, for topic names and client software names come fro
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 COUNTER = "counter"
 GAUGE = "gauge"
 HISTOGRAM = "histogram"
+_LINES_AT_ONCE = 2_000
 
 Number = int | float
 
@@ -69,11 +71,15 @@ def number_text(value: Number) -> str:
     return repr(value)
 
 
-def page_pieces(families: Iterable[Family]) -> Iterator[bytes]:
-    """A page, a family at a time."""
+def page_pieces(families: Iterable[Family | None]) -> Iterator[bytes]:
+    """A page, a family at a time, or a part of one that is long; nothing where None stands, which is a pause."""
     for family in families:
-        if family.samples:
-            yield "".join([f"{line}\n" for line in family.lines()]).encode()
+        if family is None:
+            yield b""
+        elif family.samples:
+            lines = family.lines()
+            while piece := "".join([f"{line}\n" for line in islice(lines, _LINES_AT_ONCE)]):
+                yield piece.encode()
 
 
 def _escape(value: str) -> str:

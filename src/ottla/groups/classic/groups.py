@@ -75,7 +75,8 @@ class ClassicGroups:
         if group is None:
             return _answer(refused_sync(waiting, ErrorCode.UNKNOWN_MEMBER_ID))
         draft = self._draft(group, now)
-        syncing.sync(draft, request, waiting)
+        if syncing.sync(draft, request, waiting):
+            self._shelf.tally.rebalances[Kind.CLASSIC] += 1
         return self._decide(draft, None)
 
     def heartbeat(self, request: HeartbeatRequest, now: int) -> Decision[HeartbeatResponse]:

@@ -12,24 +12,26 @@ from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.sync_group import SyncGroupRequest
 
 
-def sync(draft: Draft, request: SyncGroupRequest, waiting: Waiting) -> None:
-    """Give a member its assignment, or let it wait for the leader's."""
+def sync(draft: Draft, request: SyncGroupRequest, waiting: Waiting) -> bool:
+    """Give a member its assignment, or let it wait for the leader's; True when it is the leader's, and all have it."""
     group = draft.group
     try:
         _check(group, request)
     except BrokerError as error:
         draft.say(refused_sync(waiting, error.code))
-        return
+        return False
     member = group.members[request.member_id]
     group.pending_sync.discard(member.id)
     if not group.pending_sync:
         draft.cancel_timer("sync")
     if group.phase is Phase.STABLE:
         draft.say(synced(waiting, group, member.assignment))
-        return
+        return False
     draft.put(member._replace(sync=waiting))
-    if member.id == group.leader:
-        _settle(draft, {each.member_id: each.assignment for each in request.assignments})
+    if member.id != group.leader:
+        return False
+    _settle(draft, {each.member_id: each.assignment for each in request.assignments})
+    return True
 
 
 def _check(group: ClassicGroup, request: SyncGroupRequest) -> None:

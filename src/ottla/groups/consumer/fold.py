@@ -11,7 +11,8 @@ from typing import Any
 from ottla.groups.consumer.group import ConsumerGroup, gone
 from ottla.groups.consumer.member import Member
 from ottla.groups.consumer.subscription import Resolved
-from ottla.groups.group import Group, Kind
+from ottla.groups.epochs import group_of
+from ottla.groups.group import Group
 from ottla.replicated.keyed import KeyedRecord
 
 Groups = dict[str, Group]
@@ -19,21 +20,11 @@ Groups = dict[str, Group]
 
 def fold(groups: Groups, record: KeyedRecord) -> None:
     """Take one record in."""
-    key: Any = record.key
-    kind = record.key.api_key
-    assert kind is not None, "keys of records have a type"
-    group = groups.get(key.group_id)
-    if not isinstance(group, ConsumerGroup):
-        if record.value is None:
-            return
-        # A classic group that was never written only holds offsets, and makes way.
-        assert group is None or _is_simple(group), f"group {group.id} is not a consumer group"
-        group = groups[key.group_id] = ConsumerGroup(key.group_id)
-    _FOLDS[kind](groups, group, key, record.value)
-
-
-def _is_simple(group: Group) -> bool:
-    return group.kind is Kind.CLASSIC and group.state == "Empty" and not group.protocol_type
+    group = group_of(groups, record, ConsumerGroup)
+    if group is not None:
+        kind = record.key.api_key
+        assert kind is not None, "keys of records have a type"
+        _FOLDS[kind](groups, group, record.key, record.value)
 
 
 def _group(groups: Groups, group: ConsumerGroup, _: Any, value: Any) -> None:
@@ -58,13 +49,8 @@ def _member(_: Groups, group: ConsumerGroup, key: Any, value: Any) -> None:
 
 
 def _target_epoch(_: Groups, group: ConsumerGroup, __: Any, value: Any) -> None:
-    if value is not None:
-        group.assignment_epoch = value.assignment_epoch
-        group.assignment_timestamp = value.assignment_timestamp
-        return
-    group.targets.clear()
-    group.assignment_epoch = -1
-    group.assignment_timestamp = 0
+    if not group.take_target_epoch(value):
+        group.targets.clear()
 
 
 def _target(_: Groups, group: ConsumerGroup, key: Any, value: Any) -> None:

@@ -4,12 +4,14 @@ L1  Groups change in `apply` alone. A command leaves records, and timers; a time
 L2  What is wrong with a request is said in its answer; the commands of classic members answer by `Answer`, at once.
 """
 
+from collections.abc import Iterable
+
 from ottla.groups.classic.answers import refused_join, refused_sync
 from ottla.groups.classic.leaving import leave_response, leavers, outcome
 from ottla.groups.classic.member import Waiting
 from ottla.groups.consumer import classic_member
 from ottla.groups.consumer.departure import fence
-from ottla.groups.consumer.describe import describe
+from ottla.groups.consumer.describe import DescribedGroup, describe
 from ottla.groups.consumer.desk import Desk, Match, no_engine
 from ottla.groups.consumer.fold import fold
 from ottla.groups.consumer.group import ConsumerGroup
@@ -21,10 +23,6 @@ from ottla.groups.shelf import Shelf, TimerKey
 from ottla.replicated.decision import Decision
 from ottla.replicated.keyed import Answer, Client, KeyedRecord
 from ottla.wire.errors import BrokerError, ErrorCode
-from ottla.wire.messages.consumer_group_describe import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-)
 from ottla.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -57,12 +55,9 @@ class ConsumerGroups:
                 ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
             )
 
-    def describe(
-        self, request: ConsumerGroupDescribeRequest, version: int, client: Client, now: int
-    ) -> Decision[ConsumerGroupDescribeResponse]:
+    def describe(self, group_ids: Iterable[str]) -> list[DescribedGroup]:
         """Serve ConsumerGroupDescribe, versions 0 and 1; which operations are allowed is the caller's to add."""
-        groups = [describe(self._desk, group_id) for group_id in request.group_ids]
-        return Decision(ConsumerGroupDescribeResponse(groups=groups))
+        return [describe(self._desk, group_id) for group_id in group_ids]
 
     def classic_join(
         self, request: JoinGroupRequest, version: int, client: Client, token: int, now: int

@@ -5,7 +5,7 @@ S2  State changes in `apply` alone, record by record; a record of a group that i
     is nothing.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from ottla.groups.group import Kind
@@ -13,6 +13,7 @@ from ottla.groups.share import heartbeat as beat
 from ottla.groups.share import records
 from ottla.groups.share.describe import (
     AskedOffsets,
+    Described,
     EndOffset,
     GroupOffsets,
     describe,
@@ -39,7 +40,6 @@ from ottla.wire.messages.read_share_group_state_summary import (
     ReadShareGroupStateSummaryRequest,
     ReadShareGroupStateSummaryResponse,
 )
-from ottla.wire.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 from ottla.wire.records.share_group import (
     ShareGroupCurrentMemberAssignmentKey,
@@ -50,6 +50,9 @@ from ottla.wire.records.share_group import (
     ShareGroupTargetAssignmentMemberKey,
     ShareGroupTargetAssignmentMetadataKey,
 )
+
+# What a group knows of its topics is one record, and those of this many groups fit into a batch.
+_GROUPS_AT_ONCE = 10
 
 
 class ShareGroups:
@@ -98,10 +101,9 @@ class ShareGroups:
             return beat.leave(self._desk, request.group_id, request.member_id)
         return beat.heartbeat(self._desk, request, client, now)
 
-    def describe(self, request: ShareGroupDescribeRequest) -> Decision[ShareGroupDescribeResponse]:
+    def describe(self, group_ids: Iterable[str]) -> list[Described]:
         """Serve ShareGroupDescribe for groups of this partition."""
-        groups = [describe(self._desk, group_id) for group_id in request.group_ids]
-        return Decision(ShareGroupDescribeResponse(groups=groups))
+        return [describe(self._desk, group_id) for group_id in group_ids]
 
     def summary_request(self, asked: AskedOffsets) -> Decision[ReadShareGroupStateSummaryRequest]:
         """Begin to serve DescribeShareGroupOffsets for a group: return what to ask the share coordinators."""
@@ -153,15 +155,30 @@ class ShareGroups:
         """Nobody waits for the answer to a token any more."""
         self._offsets.forget(token)
 
-    def topics_deleted(self, topic_ids: Collection[bytes]) -> Decision[None]:
-        """Forget that topics that are no more had state; the share coordinators forget the state by themselves."""
-        found = []
+    def topics_deleted(self, topic_ids: Collection[bytes]) -> Decision[bool]:
+        """Forget that topics that are no more had state; the share coordinators forget the state by themselves.
+
+        True when there may be more groups that knew of them.
+        """
+        return self._without(lambda progress: topic_ids)
+
+    def forget_gone(self) -> Decision[bool]:
+        """Forget topics that were deleted while nobody looked after these groups; True as for `topics_deleted`."""
+        by_id = self._desk.shelf.topics.by_id
+        return self._without(
+            lambda progress: [topic_id for topic_id in progress.topic_ids if by_id(topic_id) is None]
+        )
+
+    def _without(self, gone: Callable[[Progress], Collection[bytes]]) -> Decision[bool]:
+        found: list[KeyedRecord] = []
         for group in self._desk.shelf.groups.values():
+            if len(found) == _GROUPS_AT_ONCE:
+                break
             if isinstance(group, ShareGroup) and group.progress is not None:
-                left = group.progress.without(topic_ids)
+                left = group.progress.without(gone(group.progress))
                 if left != group.progress:
                     found.append(records.progress(group.id, left))
-        return Decision(None, tuple(found))
+        return Decision(len(found) == _GROUPS_AT_ONCE, tuple(found))
 
     def expire(self, key: TimerKey, now: int) -> Decision[None]:
         """Let a member go that was not heard from."""

@@ -57,6 +57,11 @@ class Progress:
         deleting = {key: name for key, name in self.deleting.items() if key not in topic_ids}
         return Progress(self.initializing, self.initialized, deleting)
 
+    @property
+    def topic_ids(self) -> set[bytes]:
+        """Every topic that is spoken of."""
+        return {*self.initializing, *self.initialized, *self.deleting}
+
     def without(self, topic_ids: Collection[bytes]) -> "Progress":
         """Return the progress without topics that are no more."""
         return Progress(

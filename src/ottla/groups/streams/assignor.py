@@ -13,6 +13,8 @@ from typing import NamedTuple
 from ottla.groups.streams.tasks import Partitions, Tasks
 
 Task = tuple[str, int]
+# What Kafka calls it.
+NAME = "sticky"
 
 
 class Runner(NamedTuple):

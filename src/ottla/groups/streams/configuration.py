@@ -10,16 +10,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ottla.groups.streams.copartition import level
-from ottla.groups.streams.effects import CreatableTopic
 from ottla.groups.streams.flaw import Flaw
 from ottla.groups.streams.statuses import StatusCode
 from ottla.groups.streams.topology import Subtopology, TopicInfo, Topology, source_names
 from ottla.groups.topics import TopicsView
 from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.messages.create_topics import CreateTopicsRequest
 
+CreatableTopic = CreateTopicsRequest.CreatableTopic
+_Config = CreatableTopic.CreatableTopicConfig
 _SHOWN_MAX = 3
 _DEFAULT_REPLICATION = -1
-_Config = CreatableTopic.CreatableTopicConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ def _repartition(subtopologies: list[Subtopology], counts: _Counts) -> dict[str,
 def _creatable(topic: TopicInfo, decided: Mapping[str, int]) -> CreatableTopic:
     partitions = topic.partitions or decided[topic.name]
     if partitions < 1:
-        raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, "Number of partitions must be at least 1.")
+        raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR)
     return CreatableTopic(
         name=topic.name,
         num_partitions=partitions,

@@ -16,14 +16,12 @@ def level(
     subtopologies: Sequence[Subtopology], decided: dict[str, int], count_of: Callable[[str], int]
 ) -> None:
     """Decide on the partitions of the topics between subtopologies that are read beside others."""
-    said = {
-        topic.name: topic.partitions for each in subtopologies for topic in each.repartition_source_topics
-    }
-    fixed = [name for name, partitions in said.items() if partitions != 0]
-    groups = [names for each in subtopologies for names in _groups(each)]
-    for names in groups:
-        inner = {name: count_of(name) for name in names if name in said}
-        outer = {name: count_of(name) for name in names if name not in said}
+    between = [topic for each in subtopologies for topic in each.repartition_source_topics]
+    known = {topic.name for topic in between}
+    fixed = {topic.name for topic in between if topic.partitions != 0}
+    for names in [sorted(each) for subtopology in subtopologies for each in _groups(subtopology)]:
+        inner = {name: count_of(name) for name in names if name in known}
+        outer = {name: count_of(name) for name in names if name not in known}
         if not names:
             continue
         if outer:
@@ -62,6 +60,5 @@ def _groups(subtopology: Subtopology) -> Iterable[set[str]]:
 
 def _picked(names: Sequence[str], places: Sequence[int]) -> list[str]:
     if any(not 0 <= place < len(names) for place in places):
-        message = "A copartition group names a topic that its subtopology does not have."
-        raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, message)
+        raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR)
     return [names[place] for place in places]

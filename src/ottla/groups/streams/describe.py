@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from ottla.groups.streams.assignor import NAME as ASSIGNOR
 from ottla.groups.streams.desk import Desk
 from ottla.groups.streams.group import StreamsGroup
 from ottla.groups.streams.member import Member
@@ -12,9 +13,11 @@ from ottla.wire.messages.streams_group_describe import StreamsGroupDescribeRespo
 
 DescribedGroup = StreamsGroupDescribeResponse.DescribedGroup
 _Response = StreamsGroupDescribeResponse
+# What became of the wish for a topology's description (KIP-1331): there was none, or nothing is kept.
+_NOT_REQUESTED, _NOT_STORED = 0, 1
 
 
-def describe(desk: Desk, group_id: str) -> DescribedGroup:
+def describe(desk: Desk, group_id: str, *, described: bool = False) -> DescribedGroup:
     """Describe one group; why it can not be is said in its place."""
     if not group_id:
         return DescribedGroup(group_id="", error_code=ErrorCode.INVALID_GROUP_ID)
@@ -29,6 +32,8 @@ def describe(desk: Desk, group_id: str) -> DescribedGroup:
         assignment_epoch=group.assignment_epoch,
         topology=None if group.topology is None else _topology(group, group.topology),
         members=[_member(group, member) for member in group.members.values()],
+        topology_description_status=_NOT_STORED if described else _NOT_REQUESTED,
+        assignor_name=ASSIGNOR,
     )
 
 

@@ -60,7 +60,7 @@ class Desk:
         return {"num.standby.replicas": str(self.shelf.config(group_id, "streams.num.standby.replicas"))}
 
     def may_assign(self, group: StreamsGroup, now: int) -> bool:
-        """Whether it is long enough since the last assignment."""
+        """Whether it is long enough since the last assignment, however small the group (ADR 0024)."""
         interval_ms = cast(int, self.shelf.config(group.id, "streams.assignment.interval.ms"))
         last = group.assignment_timestamp
         # An interval of 0 helps when the clock was set back.
@@ -84,6 +84,10 @@ class Desk:
         delay_ms = cast(int, self.shelf.config(group_id, "streams.initial.rebalance.delay.ms"))
         if delay_ms > 0 and not self.awaits_members(group_id):
             self.shelf.timers.set(_key(group_id, "initial", ""), now + delay_ms)
+
+    def forget(self, group_id: str) -> None:
+        """A group is gone: should there be another of its name, it waits for members anew."""
+        self.shelf.timers.cancel(_key(group_id, "initial", ""))
 
     def awaits_members(self, group_id: str) -> bool:
         """Whether a group waits for more members."""

@@ -8,7 +8,8 @@ F2  A tombstone takes along whatever depends on what has gone, for compaction ma
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ottla.groups.group import Group, Kind
+from ottla.groups.epochs import group_of
+from ottla.groups.group import Group
 from ottla.groups.streams.group import StreamsGroup
 from ottla.groups.streams.member import Member
 from ottla.groups.streams.tasks import Tasks, table
@@ -20,21 +21,11 @@ Groups = dict[str, Group]
 
 def fold(groups: Groups, record: KeyedRecord) -> None:
     """Take one record in."""
-    key: Any = record.key
-    kind = record.key.api_key
-    assert kind is not None, "keys of records have a type"
-    group = groups.get(key.group_id)
-    if not isinstance(group, StreamsGroup):
-        if record.value is None:
-            return
-        # A classic group that was never written only holds offsets, and makes way.
-        assert group is None or _is_simple(group), f"group {group.id} is not a streams group"
-        group = groups[key.group_id] = StreamsGroup(key.group_id)
-    _FOLDS[kind](groups, group, key, record.value)
-
-
-def _is_simple(group: Group) -> bool:
-    return group.kind is Kind.CLASSIC and group.state == "Empty" and not group.protocol_type
+    group = group_of(groups, record, StreamsGroup)
+    if group is not None:
+        kind = record.key.api_key
+        assert kind is not None, "keys of records have a type"
+        _FOLDS[kind](groups, group, record.key, record.value)
 
 
 def _group(groups: Groups, group: StreamsGroup, _: Any, value: Any) -> None:
@@ -61,13 +52,8 @@ def _member(_: Groups, group: StreamsGroup, key: Any, value: Any) -> None:
 
 
 def _target_epoch(_: Groups, group: StreamsGroup, __: Any, value: Any) -> None:
-    if value is not None:
-        group.assignment_epoch = value.assignment_epoch
-        group.assignment_timestamp = value.assignment_timestamp
-        return
-    group.targets.clear()
-    group.assignment_epoch = -1
-    group.assignment_timestamp = 0
+    if not group.take_target_epoch(value):
+        group.targets.clear()
 
 
 def _target(_: Groups, group: StreamsGroup, key: Any, value: Any) -> None:

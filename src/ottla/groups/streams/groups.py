@@ -4,27 +4,26 @@ L1  Groups change in `apply` alone. A command leaves records, and timers; a time
 L2  What is wrong with a request is said in its answer.
 """
 
+from collections.abc import Iterable
+
 from ottla.groups.shelf import Shelf, TimerKey
 from ottla.groups.streams.departure import fence
-from ottla.groups.streams.describe import describe
+from ottla.groups.streams.describe import DescribedGroup, describe
 from ottla.groups.streams.desk import Desk
 from ottla.groups.streams.fold import fold
 from ottla.groups.streams.group import StreamsGroup
-from ottla.groups.streams.heartbeat import heartbeat, leave
+from ottla.groups.streams.heartbeat import Heard, heartbeat, leave
 from ottla.groups.streams.member import LEAVES, MemberState
 from ottla.groups.streams.request import check_request
 from ottla.groups.streams.target import target_records, targets
 from ottla.replicated.decision import Decision
 from ottla.replicated.keyed import Client, KeyedRecord
 from ottla.wire.errors import BrokerError
-from ottla.wire.messages.streams_group_describe import (
-    StreamsGroupDescribeRequest,
-    StreamsGroupDescribeResponse,
-)
 from ottla.wire.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
 )
+from ottla.wire.records.streams_group import StreamsGroupMetadataKey
 
 
 class StreamsGroups:
@@ -35,28 +34,30 @@ class StreamsGroups:
     def __init__(self, shelf: Shelf) -> None:
         self._desk = Desk(shelf)
 
-    def heartbeat(
-        self, request: StreamsGroupHeartbeatRequest, version: int, client: Client, now: int
-    ) -> Decision[StreamsGroupHeartbeatResponse]:
-        """Serve StreamsGroupHeartbeat; topics that are missing are asked for by `CreateInternalTopics`."""
+    def heartbeat(self, request: StreamsGroupHeartbeatRequest, client: Client, now: int) -> Decision[Heard]:
+        """Serve StreamsGroupHeartbeat, versions 0 and 1; to make the topics that are missing is the caller's."""
         try:
             check_request(request)
             if request.member_epoch == LEAVES:
                 return leave(self._desk, request)
             return heartbeat(self._desk, request, client, now)
         except BrokerError as error:
-            return Decision(StreamsGroupHeartbeatResponse(error_code=error.code, error_message=error.message))
+            refused = StreamsGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
+            return Decision(Heard(refused))
 
-    def describe(
-        self, request: StreamsGroupDescribeRequest, version: int, client: Client, now: int
-    ) -> Decision[StreamsGroupDescribeResponse]:
-        """Serve StreamsGroupDescribe; which operations are allowed is the caller's to add."""
-        groups = [describe(self._desk, group_id) for group_id in request.group_ids]
-        return Decision(StreamsGroupDescribeResponse(groups=groups))
+    def describe(self, group_ids: Iterable[str], *, described: bool) -> list[DescribedGroup]:
+        """Serve StreamsGroupDescribe, versions 0 and 1; which operations are allowed is the caller's to add.
+
+        With `described` the topology's description is asked for (KIP-1331), of which none is kept here.
+        """
+        return [describe(self._desk, group_id, described=described) for group_id in group_ids]
 
     def apply(self, record: KeyedRecord) -> None:
         """Take in one of the records of streams groups."""
-        fold(self._desk.shelf.groups, record)
+        groups = self._desk.shelf.groups
+        fold(groups, record)
+        if isinstance(record.key, StreamsGroupMetadataKey) and record.key.group_id not in groups:
+            self._desk.forget(record.key.group_id)
 
     def lead(self, now: int) -> Decision[None]:
         """Begin to lead: all members have a whole session to be heard from, and time to give up what they must."""

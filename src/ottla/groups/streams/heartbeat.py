@@ -4,15 +4,16 @@ B1  A heartbeat takes four steps: who the member is, what the topology needs, wh
     One that changes nothing writes nothing.
 B2  The answer holds the member's tasks when it joins and when they have changed; and who can be asked about state,
     when that has changed since the member was last told.
+B3  Topics that are missing are named with every answer, until they are there: to have them made is the broker's work.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from ottla.groups.streams import records
-from ottla.groups.streams.configuration import Configured
+from ottla.groups.streams.configuration import Configured, CreatableTopic
 from ottla.groups.streams.departure import fence
 from ottla.groups.streams.desk import Desk
-from ottla.groups.streams.effects import CreateInternalTopics
 from ottla.groups.streams.endpoints import endpoints
 from ottla.groups.streams.group import StreamsGroup
 from ottla.groups.streams.member import Endpoint, Member, MemberState
@@ -22,7 +23,7 @@ from ottla.groups.streams.statuses import Status, StatusCode, status
 from ottla.groups.streams.target import target_records, targets
 from ottla.groups.streams.tasks import Partitions, Tasks, contains
 from ottla.groups.streams.topology import Topology, said
-from ottla.replicated.decision import Decision, Effect
+from ottla.replicated.decision import Decision
 from ottla.replicated.keyed import Client, KeyedRecord
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.streams_group_heartbeat import (
@@ -34,9 +35,14 @@ Response = StreamsGroupHeartbeatResponse
 _NOT_READY = -1
 
 
-def heartbeat(
-    desk: Desk, request: StreamsGroupHeartbeatRequest, client: Client, now: int
-) -> Decision[Response]:
+class Heard(NamedTuple):
+    """What a member is answered, and the topics that its group needs for itself and does not have."""
+
+    response: Response
+    missing: tuple[CreatableTopic, ...] = ()
+
+
+def heartbeat(desk: Desk, request: StreamsGroupHeartbeatRequest, client: Client, now: int) -> Decision[Heard]:
     """Let a member in, or hear from it; BrokerError says why not."""
     joins = request.member_epoch == 0
     out: list[KeyedRecord] = []
@@ -76,18 +82,17 @@ def heartbeat(
         # A group that is only now being made counts from 0 again.
         response.endpoint_information_epoch = group.endpoint_epoch
     response.status = [*beat.statuses, *_hindrances(group, configured)]
-    asked: tuple[Effect, ...] = (CreateInternalTopics(configured.missing),) if configured.missing else ()
-    return Decision(response, tuple(out), asked)
+    return Decision(Heard(response, configured.missing), tuple(out))
 
 
-def leave(desk: Desk, request: StreamsGroupHeartbeatRequest) -> Decision[Response]:
+def leave(desk: Desk, request: StreamsGroupHeartbeatRequest) -> Decision[Heard]:
     """Let a member go, which may ask that all the others go too."""
     group = desk.find(request.group_id)
     if request.shutdown_application:
         group.shutdown_by = group.shutdown_by or request.member_id
     member = group.member(request.member_id)
     reply = Response(member_id=member.id, member_epoch=request.member_epoch, status=[])
-    return Decision(reply, tuple(fence(group, member)))
+    return Decision(Heard(reply), tuple(fence(group, member)))
 
 
 class _Beat:
@@ -111,7 +116,7 @@ class _Beat:
         holds = group.topology
         if holds is None:
             if brought is None:
-                raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, "The group has no topology.")
+                raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR)
             self._out.append(records.topology(group.id, brought))
             return brought
         if brought is not None and brought.epoch >= holds.epoch and brought != holds:

@@ -51,8 +51,8 @@ def said(topology: _Said) -> Topology:
     """Return the topology of a request."""
     ids = [each.subtopology_id for each in topology.subtopologies]
     if topology.epoch < 0 or len(ids) != len(set(ids)):
-        why = "Topology epoch must be non-negative." if topology.epoch < 0 else "Duplicate subtopology."
-        raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, why)
+        # Kafka says no more than this of what no client of its own would send.
+        raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR)
     subtopologies = [
         Subtopology(
             subtopology_id=each.subtopology_id,

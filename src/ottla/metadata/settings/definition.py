@@ -97,7 +97,9 @@ _ALLOWED = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting. `internal` ones are known but shown only where somebody set them."""
+    """One setting. `internal` ones, and `later` ones, which came after the release of Kafka whose answers we give, are
+    known but shown only where somebody set them.
+    """
 
     name: str
     type: Type
@@ -107,6 +109,12 @@ class Setting:
     doc: str
     update: Update = field(default=Update.READ_ONLY, kw_only=True)
     internal: bool = field(default=False, kw_only=True)
+    later: bool = field(default=False, kw_only=True)
+
+    @property
+    def hidden(self) -> bool:
+        """True when it is shown only where somebody set it."""
+        return self.internal or self.later
 
     @property
     def sensitive(self) -> bool:

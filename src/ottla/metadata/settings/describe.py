@@ -52,7 +52,7 @@ def describe_topic(
     found = []
     for setting in TOPIC.values():
         own = setting.name in overrides
-        if not _wanted(setting.name, asked) or (setting.internal and not own):
+        if not _wanted(setting.name, asked) or (setting.hidden and not own):
             continue
         value = setting.parse(overrides[setting.name]) if own else effective[setting.name]
         first = SYNONYMS[setting.name][0].name if setting.name in SYNONYMS else None
@@ -69,14 +69,15 @@ def describe_group(
     asked = frozenset(names or ())
     found = []
     for setting in GROUP.values():
-        if not _wanted(setting.name, asked):
+        own = setting.name in overrides
+        if not _wanted(setting.name, asked) or (setting.hidden and not own):
             continue
         synonym = GROUP_SYNONYMS.get(setting.name)
         if synonym:
             chain = _chain(values, synonym, setting.sensitive)
         else:
             chain = (Synonym(setting.name, setting.text(setting.default_value), Source.DEFAULT_CONFIG),)
-        source = Source.GROUP_CONFIG if setting.name in overrides else None
+        source = Source.GROUP_CONFIG if own else None
         found.append(_entry(setting, effective[setting.name], source, chain))
     return found
 
@@ -96,9 +97,9 @@ def describe_client_metrics(
 
 
 def describe_broker(values: BrokerValues, names: Collection[str] | None = None) -> list[Description]:
-    """Every setting of this broker; internal, listener-prefixed and unknown ones where somebody set them."""
+    """Every setting of this broker; hidden, listener-prefixed and unknown ones where somebody set them."""
     given = [name for name in (*values.static, *values.dynamic_default, *values.dynamic_broker) if _extra(name)]
-    shown = [name for name, setting in BROKER.items() if not setting.internal]
+    shown = [name for name, setting in BROKER.items() if not setting.hidden]
     asked = frozenset(names or ())
     return [
         _broker_entry(values, name, default_only=False)
@@ -173,4 +174,4 @@ def _wanted(name: str, asked: frozenset[str]) -> bool:
 
 def _extra(name: str) -> bool:
     setting = BROKER.get(name)
-    return setting is None or setting.internal
+    return setting is None or setting.hidden

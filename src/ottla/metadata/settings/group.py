@@ -19,6 +19,12 @@ GROUP_SETTINGS: tuple[Setting, ...] = (
             "How often members of the consumer group send a heartbeat."),
     Setting("consumer.session.timeout.ms", INT, 45_000, MEDIUM, at_least(1),
             "Silence after which a member of the consumer group is taken for gone."),
+    Setting("errors.deadletterqueue.copy.record.enable", BOOLEAN, False, MEDIUM, ANY,
+            "Whether a record that goes to the share group's dead-letter topic is copied there, with key, value and "
+            "headers; without, only where it was and why it was given up is written.", later=True),
+    Setting("errors.deadletterqueue.topic.name", STRING, "", MEDIUM, ANY,
+            "Topic that is told of records the share group gave up, which were rejected or tried too often; none when "
+            "empty.", later=True),
     Setting("share.assignment.interval.ms", INT, 1000, MEDIUM, at_least(0),
             "Shortest time between two assignments computed for the share group; the default of 1000 means a "
             "millisecond for each of its members, up to a thousand."),
@@ -53,7 +59,13 @@ GROUP_SETTINGS: tuple[Setting, ...] = (
 
 GROUP: dict[str, Setting] = by_name(GROUP_SETTINGS)
 
-_OWN = {"share.auto.offset.reset", "share.isolation.level", "share.renew.acknowledge.enable"}
+_OWN = {
+    "errors.deadletterqueue.copy.record.enable",
+    "errors.deadletterqueue.topic.name",
+    "share.auto.offset.reset",
+    "share.isolation.level",
+    "share.renew.acknowledge.enable",
+}
 
 GROUP_SYNONYMS: dict[str, str] = {name: f"group.{name}" for name in GROUP if name not in _OWN}
 
@@ -88,21 +100,30 @@ def effective_group(broker_values: Mapping[str, Value], overrides: Mapping[str, 
     return values
 
 
+def group_in_force(broker_values: Mapping[str, Value], overrides: Mapping[str, str]) -> dict[str, Value]:
+    """What a group goes by: the bounds of the broker may be narrower by now than when `overrides` were set."""
+    values = effective_group(broker_values, overrides)
+    for name in overrides.keys() & BOUNDS.keys():
+        value = values[name]
+        low, high = (broker_values.get(bound) for bound in BOUNDS[name])
+        assert isinstance(value, int)
+        if isinstance(low, int):
+            value = max(value, low)
+        if isinstance(high, int):
+            value = min(value, high)
+        values[name] = value
+    return values
+
+
 def validate_group(overrides: Mapping[str, str], broker_values: Mapping[str, Value]) -> None:
     """Raise SettingError unless `overrides` may be set on a group under this broker's bounds."""
     for name in overrides:
         if name not in GROUP:
             raise UnknownSetting("group", name, GROUP)
     values = {name: GROUP[name].parse(text) for name, text in overrides.items()}
-    for name, (low_name, high_name) in BOUNDS.items():
-        value = values.get(name)
-        if not isinstance(value, int):
-            continue
-        low, high = broker_values.get(low_name), broker_values.get(high_name)
-        if isinstance(low, int) and value < low:
-            raise _refused(name, f"must be greater than or equal to {low_name}", f">= {low}")
-        if isinstance(high, int) and value > high:
-            raise _refused(name, f"must be less than or equal to {high_name}", f"<= {high}")
+    for name, bounds in BOUNDS.items():
+        if name in values:
+            _check_bounds(name, values[name], bounds, broker_values)
     effective = effective_group(broker_values, overrides)
     for kind in ("consumer", "share", "streams"):
         session, beat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
@@ -111,6 +132,38 @@ def validate_group(overrides: Mapping[str, str], broker_values: Mapping[str, Val
         assert isinstance(beat_ms, int)
         if (session in overrides or beat in overrides) and session_ms <= beat_ms:
             raise _refused(session, f"must be greater than {beat}", f"> {beat_ms}")
+    letters = "errors.deadletterqueue.topic.name"
+    if str(effective[letters]).startswith("__"):
+        message = f"{letters}: DLQ topic name must not start with '__'"
+        raise ConflictingSettings(message, name=letters, allowed="a name that does not begin with __")
+
+
+def validate_group_defaults(broker_values: Mapping[str, Value]) -> None:
+    """Raise SettingError unless the broker's own settings for groups keep to its bounds for them."""
+    for name, (low_name, high_name) in BOUNDS.items():
+        low, high = broker_values.get(low_name), broker_values.get(high_name)
+        if isinstance(low, int) and isinstance(high, int) and high < low:
+            raise _refused(high_name, f"must be greater than or equal to {low_name}", f">= {low}")
+        synonym = GROUP_SYNONYMS[name]
+        _check_bounds(synonym, broker_values.get(synonym), (low_name, high_name), broker_values)
+    for kind in ("consumer", "share", "streams"):
+        session, beat = f"group.{kind}.session.timeout.ms", f"group.{kind}.heartbeat.interval.ms"
+        session_ms, beat_ms = broker_values.get(session), broker_values.get(beat)
+        assert isinstance(session_ms, int)
+        assert isinstance(beat_ms, int)
+        if beat_ms >= session_ms:
+            raise _refused(beat, f"must be less than {session}", f"< {session_ms}")
+
+
+def _check_bounds(
+    name: str, value: Value, bounds: tuple[str, str], broker_values: Mapping[str, Value]
+) -> None:
+    low, high = (broker_values.get(bound) for bound in bounds)
+    assert isinstance(value, int)
+    if isinstance(low, int) and value < low:
+        raise _refused(name, f"must be greater than or equal to {bounds[0]}", f">= {low}")
+    if isinstance(high, int) and value > high:
+        raise _refused(name, f"must be less than or equal to {bounds[1]}", f"<= {high}")
 
 
 def _refused(name: str, reason: str, allowed: str) -> ConflictingSettings:

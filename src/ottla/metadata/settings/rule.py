@@ -45,8 +45,8 @@ class Anything:
 class Range:
     """A number between two bounds, both inclusive; no upper bound when `high` is None."""
 
-    low: int
-    high: int | None = None
+    low: float
+    high: float | None = None
 
     def check(self, name: str, value: Value) -> None:
         """Refuse null and what lies outside."""
@@ -217,7 +217,7 @@ def at_least(low: int) -> Range:
     return Range(low)
 
 
-def between(low: int, high: int) -> Range:
+def between(low: float, high: float) -> Range:
     """`low` to `high`, both included."""
     return Range(low, high)
 

@@ -58,6 +58,8 @@ TOPIC_SETTINGS: tuple[Setting, ...] = (
     Setting("delete.retention.ms", LONG, 86_400_000, MEDIUM, at_least(0),
             "How long a tombstone stays in a compacted topic, so that a reader who started at the beginning in "
             "time sees the deletion."),
+    Setting("errors.deadletterqueue.group.enable", BOOLEAN, False, MEDIUM, ANY,
+            "Whether share groups may have this topic as their dead-letter topic.", later=True),
     Setting("file.delete.delay.ms", LONG, 60_000, MEDIUM, at_least(0),
             "How long a segment that fell out of the log stays on disk under its .deleted name."),
     Setting("flush.messages", LONG, LONG_MAX, MEDIUM, at_least(1),

@@ -1,21 +1,24 @@
 """Our tables against Apache Kafka's: every name, type, default, importance and rule."""
 
-import csv
 from pathlib import Path
 
 import pytest
 
 from ottla.metadata.settings.broker import BROKER
 from ottla.metadata.settings.broker.own import OWN_SETTINGS
-from ottla.metadata.settings.definition import Setting, Type
+from ottla.metadata.settings.definition import Setting, Update
+from ottla.metadata.settings.describe import describe_broker, describe_group, describe_topic
+from ottla.metadata.settings.group import GROUP
+from ottla.metadata.settings.layers import BrokerValues
 from ottla.metadata.settings.topic import SYNONYMS, TOPIC
+from tests.unit.metadata.settings import tables
+from tests.unit.metadata.settings.tables import shown_default
 
 FACTS = Path(__file__).parent / "facts"
 
 
 def rows(name: str) -> list[dict[str, str]]:
-    with (FACTS / f"{name}.tsv").open() as file:
-        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return tables.rows(FACTS / f"{name}.tsv")
 
 
 TABLES = [(row, TOPIC) for row in rows("topic")] + [(row, BROKER) for row in rows("broker")]
@@ -30,22 +33,33 @@ def test_setting_is_as_in_kafka(row: dict[str, str], table: dict[str, Setting]) 
     assert shown_default(setting) == row["default"].removeprefix("class ")
 
 
-def shown_default(setting: Setting) -> str:
-    if setting.required:
-        return "(required)"
-    text = setting.text(setting.default_value)
-    if text is None:
-        return "null"
-    return f"[{', '.join(text.split(','))}]" if setting.type is Type.LIST else text
-
-
 def test_nothing_is_added_but_our_own_and_the_internal() -> None:
     known = {row["name"] for row in rows("broker")}
-    extra = {name for name, setting in BROKER.items() if not setting.internal} - known
+    extra = {name for name, setting in BROKER.items() if not setting.hidden} - known
     assert extra == {setting.name for setting in OWN_SETTINGS}
-    assert {name for name, each in TOPIC.items() if not each.internal} == {
-        row["name"] for row in rows("topic")
+    assert {name for name, each in TOPIC.items() if not each.hidden} == {row["name"] for row in rows("topic")}
+
+
+def test_what_came_later_is_of_dead_letters() -> None:
+    later = {
+        name: setting.text(setting.default_value)
+        for table in (TOPIC, BROKER, GROUP)
+        for name, setting in table.items()
+        if setting.later
     }
+    assert later == {
+        "errors.deadletterqueue.auto.create.topics.enable": "false",
+        "errors.deadletterqueue.copy.record.enable": "false",
+        "errors.deadletterqueue.group.enable": "false",
+        "errors.deadletterqueue.topic.name": "",
+        "errors.deadletterqueue.topic.name.prefix": "dlq.",
+    }
+    assert BROKER["errors.deadletterqueue.topic.name.prefix"].update is Update.CLUSTER_WIDE
+    values = BrokerValues({})
+    for described in (describe_topic(values, {}), describe_group(values, {}), describe_broker(values)):
+        assert not {each.name for each in described} & later.keys(), "Kafka 4.3 does not know it"
+    name = "errors.deadletterqueue.topic.name"
+    assert (name, "dlq.x") in {(each.name, each.value) for each in describe_group(values, {name: "dlq.x"})}
 
 
 def test_defaults_keep_their_own_rules() -> None:

@@ -11,7 +11,14 @@ from ottla.metadata.settings.error import (
     SettingError,
     UnknownSetting,
 )
-from ottla.metadata.settings.group import BOUNDS, GROUP, GROUP_SYNONYMS, effective_group, validate_group
+from ottla.metadata.settings.group import (
+    BOUNDS,
+    GROUP,
+    GROUP_SYNONYMS,
+    effective_group,
+    group_in_force,
+    validate_group,
+)
 from ottla.metadata.settings.layers import BrokerValues
 
 VALUES = BrokerValues({})
@@ -29,6 +36,17 @@ def test_the_broker_gives_the_default() -> None:
     values = BrokerValues({"group.share.delivery.count.limit": "7"})
     assert effective_group(values, {})["share.delivery.count.limit"] == 7
     assert effective_group(values, {"share.delivery.count.limit": "9"})["share.delivery.count.limit"] == 9
+
+
+def test_bounds_that_came_later_hold() -> None:
+    values = BrokerValues(
+        {"group.streams.min.heartbeat.interval.ms": "6000", "group.streams.max.standby.replicas": "1"}
+    )
+    overrides = {"streams.heartbeat.interval.ms": "5500", "streams.num.standby.replicas": "2"}
+    found = group_in_force(values, overrides)
+    assert (found["streams.heartbeat.interval.ms"], found["streams.num.standby.replicas"]) == (6000, 1)
+    assert found["streams.session.timeout.ms"] == 45_000
+    assert effective_group(values, overrides)["streams.num.standby.replicas"] == 2, "as it is described"
 
 
 @pytest.mark.parametrize(
@@ -75,6 +93,17 @@ def test_names_and_values() -> None:
         validate_group({"x": "1"}, VALUES)
     with pytest.raises(InvalidValue):
         validate_group({"share.isolation.level": "dirty"}, VALUES)
+
+
+def test_the_dead_letter_topic_is_none_of_kafkas_own() -> None:
+    name = "errors.deadletterqueue.topic.name"
+    for fine in ("", "dlq.orders", "anything"):
+        validate_group({name: fine}, VALUES)
+    with pytest.raises(ConflictingSettings) as refused:
+        validate_group({name: "__consumer_offsets"}, VALUES)
+    assert str(refused.value) == f"{name}: DLQ topic name must not start with '__'"
+    with pytest.raises(InvalidValue):
+        validate_group({"errors.deadletterqueue.copy.record.enable": "perhaps"}, VALUES)
 
 
 def test_client_metrics() -> None:

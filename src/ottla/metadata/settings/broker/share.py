@@ -1,9 +1,26 @@
 """Share groups and the coordinator that keeps their state."""
 
-from ottla.metadata.settings.definition import ANY, HIGH, INT, LIST, MEDIUM, SHORT, Setting, Update
+from ottla.metadata.settings.definition import (
+    ANY,
+    BOOLEAN,
+    HIGH,
+    INT,
+    LIST,
+    MEDIUM,
+    SHORT,
+    STRING,
+    Setting,
+    Update,
+)
 from ottla.metadata.settings.rule import at_least, between
 
 SHARE_SETTINGS: tuple[Setting, ...] = (
+    Setting("errors.deadletterqueue.auto.create.topics.enable", BOOLEAN, False, MEDIUM, ANY,
+            "Whether the dead-letter topic of a share group is made when the first record goes there.",
+            update=Update.CLUSTER_WIDE, later=True),
+    Setting("errors.deadletterqueue.topic.name.prefix", STRING, "dlq.", MEDIUM, ANY,
+            "How the name of a dead-letter topic has to begin; anything will do when empty.",
+            update=Update.CLUSTER_WIDE, later=True),
     Setting("group.share.assignors", LIST, ("simple",), MEDIUM, ANY,
             "Assignor the broker uses for share groups."),
     Setting("group.share.assignment.interval.ms", INT, 1000, MEDIUM, at_least(0),

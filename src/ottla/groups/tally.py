@@ -1,0 +1,15 @@
+"""What the groups of a broker have done since it started, for those who watch it."""
+
+from dataclasses import dataclass, field
+
+from ottla.groups.group import Kind
+
+
+@dataclass(slots=True)
+class Tally:
+    """Offsets committed, deleted and expired, and rebalances by kind of group. One for all partitions of a broker."""
+
+    commits: int = 0
+    deletions: int = 0
+    expirations: int = 0
+    rebalances: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
