@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from ottla.client.errors import ClientError, Closed, NoBroker, Refused, TimedOut, refused
+from ottla.client.joint import begin, join
 from ottla.client.links import Links, Node
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
@@ -25,6 +26,7 @@ R = TypeVar("R")
 NO_LEADER = -1
 NO_TOPIC_ID = bytes(16)
 _CHORES_SECONDS = 1.0
+_CANONICAL = "resolve_canonical_bootstrap_servers_only"
 
 
 class Leader(NamedTuple):
@@ -65,6 +67,7 @@ class Cluster:
         self._refreshed_at = 0.0
         self._wants_all = False
         self._chores: asyncio.Task[None] | None = None
+        self._rebootstraps = settings["metadata.recovery.strategy"].lower() == "rebootstrap"
         self._seeds = [
             Node(-1 - number, *_address(each)) for number, each in enumerate(settings["bootstrap.servers"])
         ]
@@ -73,7 +76,10 @@ class Cluster:
 
     async def open(self, timeout_ms: float | None = None) -> None:
         """Reach a broker; NoBroker when none answers in time."""
+        if self._settings["client.dns.lookup"] == _CANONICAL:
+            self._seeds = await self._canonical()
         self.links.learn(self._seeds)
+        self._refreshed_at = self._now()
         limit_ms = (
             timeout_ms if timeout_ms is not None else self._settings.get("default.api.timeout.ms", 60_000)
         )
@@ -100,6 +106,16 @@ class Cluster:
             ) from None
         self._chores = asyncio.create_task(self._upkeep())
 
+    async def _canonical(self) -> list[Node]:
+        """Where to begin, by the full names of the hosts, as certificates have them."""
+        found: list[tuple[str, int]] = []
+        for node in self._seeds:
+            try:
+                found += [(name, node.port) for name in await self.links.network.canonical(node.host)]
+            except OSError:
+                found.append((node.host, node.port))
+        return [Node(-1 - number, *place) for number, place in enumerate(dict.fromkeys(found))]
+
     async def close(self) -> None:
         """Leave no task and no connection behind."""
         for task in (self._chores, self._refreshing):
@@ -115,6 +131,7 @@ class Cluster:
     async def _upkeep(self) -> None:
         """Refresh what has grown old, and hang up where nothing is said."""
         max_age_s = self._settings["metadata.max.age.ms"] / 1000
+        forgotten_s = self._settings["metadata.recovery.rebootstrap.trigger.ms"] / 1000
         while True:
             await asyncio.sleep(min(_CHORES_SECONDS, max_age_s or _CHORES_SECONDS))
             self.links.close_idle()
@@ -122,6 +139,11 @@ class Cluster:
             if self._now() - self._refreshed_at >= max_age_s:
                 with suppress(ClientError):
                     await self.refresh()
+            if self._rebootstraps and self._now() - self._refreshed_at >= max_age_s + forgotten_s:
+                # Nobody we know of answers any more: begin again (KIP-1102).
+                self.links.learn(self._seeds)
+                self._refreshed_at = self._now()
+                self.stale()
 
     def _forget_unused(self) -> None:
         idle_ms = self._settings.get("metadata.max.idle.ms")
@@ -185,14 +207,20 @@ class Cluster:
 
     # News
 
-    def want_all(self) -> None:
-        """Ask for every topic from now on: a subscription by pattern needs them."""
-        self._wants_all = True
+    def want_all(self, wanted: bool = True) -> None:
+        """Ask for every topic from now on, or no more: a subscription by pattern needs them."""
+        self._wants_all = wanted
+
+    def retain(self, names: Iterable[str]) -> None:
+        """Forget the topics that are not among these, and ask for them no more."""
+        kept = set(names)
+        for name in [name for name in self.topics if name not in kept]:
+            self._forget(name)
 
     def stale(self) -> None:
         """Something known was wrong: ask again soon."""
         if self._refreshing is None:
-            self._refreshing = asyncio.create_task(self._refresh_soon())
+            self._refreshing = begin(self._refresh_soon())
 
     async def refresh(self, names: Iterable[str] | None = None, *, auto_create: bool | None = None) -> None:
         """Ask for the topics in use, and for these."""
@@ -200,13 +228,13 @@ class Cluster:
         while self._refreshing is not None:
             running = self._refreshing
             with suppress(ClientError):
-                await asyncio.shield(running)
+                await join(running, _closed)
             if all(name in self.topics for name in names):
                 return
             if self._refreshing is running:
                 self._refreshing = None
-        task = self._refreshing = asyncio.create_task(self._refresh(names, auto_create))
-        await asyncio.shield(task)
+        task = self._refreshing = begin(self._refresh(names, auto_create))
+        await join(task, _closed)
 
     async def _refresh_soon(self) -> None:
         await asyncio.sleep(self._settings["retry.backoff.ms"] / 1000)
@@ -215,20 +243,22 @@ class Cluster:
 
     async def _refresh(self, names: Iterable[str], auto_create: bool | None) -> None:
         try:
-            if auto_create is None:
-                auto_create = bool(self._settings.get("allow.auto.create.topics", True))
-            wanted = None if self._wants_all else sorted({*self.topics, *names})
-            request = MetadataRequest(
-                topics=None
-                if wanted is None
-                else [MetadataRequest.MetadataRequestTopic(name=name) for name in wanted],
-                allow_auto_topic_creation=auto_create,
-            )
-            answer = await self.ask_any(request, MetadataResponse)
-            self._take(answer, wanted)
+            await self._ask_metadata(names, auto_create)
         finally:
             if self._refreshing is asyncio.current_task():
                 self._refreshing = None
+
+    async def _ask_metadata(self, names: Iterable[str], auto_create: bool | None) -> None:
+        if auto_create is None:
+            auto_create = bool(self._settings.get("allow.auto.create.topics", True))
+        wanted = None if self._wants_all else sorted({*self.topics, *names})
+        request = MetadataRequest(
+            topics=None
+            if wanted is None
+            else [MetadataRequest.MetadataRequestTopic(name=name) for name in wanted],
+            allow_auto_topic_creation=auto_create,
+        )
+        self._take(await self.ask_any(request, MetadataResponse), wanted)
 
     def _take(self, answer: MetadataResponse, wanted: list[str] | None) -> None:
         if answer.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
@@ -314,7 +344,7 @@ class Cluster:
                     raise
                 tried.add(node)
                 last = error
-        if self._settings.get("metadata.recovery.strategy", "rebootstrap").lower() == "rebootstrap":
+        if self._rebootstraps:
             known = {(node.host, node.port) for node in self.links.nodes}
             self.links.learn([*self.links.nodes, *(n for n in self._seeds if (n.host, n.port) not in known)])
         if last is None:
@@ -362,6 +392,10 @@ class Cluster:
     @staticmethod
     def _now() -> float:
         return asyncio.get_running_loop().time()
+
+
+def _closed() -> Closed:
+    return Closed("the client is closed")
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -6,6 +6,9 @@ E2  `retriable` says whether the same call may succeed later without anybody cha
 E3  `hint` says what to do, where there is something to say.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from ottla.wire.errors import ErrorCode
 
 
@@ -73,12 +76,26 @@ class BufferFull(ClientError):
     retriable = True
 
 
+class TopicUnknown(ClientError):
+    """A topic, or a partition of it, is not known to this client yet."""
+
+    retriable = True
+
+
 class RecordTooLarge(ClientError):
     """A record is larger than this client, or the broker, takes."""
 
 
+class SerializationFailed(ClientError):
+    """A serializer could not make bytes of a key or value, or a deserializer nothing of its bytes."""
+
+
 class Aborted(ClientError):
     """The record was part of a transaction that was aborted before it was sent."""
+
+
+class MustAbort(ClientError):
+    """The transaction cannot be committed any more: abort it, and begin another. `__cause__` says what happened."""
 
 
 class WrongState(ClientError):
@@ -87,6 +104,18 @@ class WrongState(ClientError):
 
 class NoOffset(ClientError):
     """A partition has no position, and `auto.offset.reset` does not say where to begin."""
+
+
+class SomeFailed(ClientError):
+    """Several things were asked for at once, and not all succeeded: `errors` and `results` have the keys asked for."""
+
+    def __init__(self, errors: Mapping[Any, ClientError], results: Mapping[Any, Any]) -> None:
+        first = "; ".join(str(error).partition("\n")[0] for error in tuple(errors.values())[:3])
+        more = f"; and {len(errors) - 3} more" if len(errors) > 3 else ""
+        super().__init__(f"{len(errors)} of {len(errors) + len(results)} failed: {first}{more}")
+        self.errors = dict(errors)
+        self.results = dict(results)
+        self.retriable = all(error.retriable for error in errors.values())
 
 
 class CommitFailed(ClientError):

@@ -14,6 +14,7 @@ from ottla import __version__
 from ottla.channel.link import Link, LinkLost
 from ottla.client.backoff import Backoff
 from ottla.client.errors import ClientError, Closed, Disconnected, Malformed, TimedOut, Unsupported, refused
+from ottla.client.joint import begin, join
 from ottla.wire.apis import BY_KEY
 from ottla.wire.errors import ErrorCode, ProtocolError
 from ottla.wire.message import Message
@@ -39,6 +40,7 @@ class Peer:
 
     node: Node
     backoff: Backoff
+    patience: Backoff  # how long a connection may take: longer each time it took too long
     link: Link | None = None
     versions: dict[int, range] = field(default_factory=dict)
     features: dict[str, int] = field(default_factory=dict)
@@ -46,6 +48,11 @@ class Peer:
     not_before: float = 0.0
     muted_until: float = 0.0
     used_at: float = 0.0
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is a connection, and both ends have agreed on versions (N1)."""
+        return self.connecting is None and self.link is not None and self.link.is_open
 
 
 class Links:
@@ -58,7 +65,7 @@ class Links:
         entropy: Entropy | None = None,
     ) -> None:
         self._settings = settings
-        self._network: Network = network or RealNetwork()
+        self.network: Network = network or RealNetwork()
         self._entropy: Entropy = entropy or RealEntropy()
         self._timeout_s: float = settings["request.timeout.ms"] / 1000
         self._peers: dict[int, Peer] = {}
@@ -80,7 +87,8 @@ class Links:
                 )
         for node in named.values():
             if node.id not in self._peers:
-                self._peers[node.id] = Peer(node, self._backoff("reconnect.backoff"))
+                patience = self._backoff("socket.connection.setup.timeout")
+                self._peers[node.id] = Peer(node, self._backoff("reconnect.backoff"), patience)
             else:
                 self._peers[node.id].node = node
 
@@ -104,7 +112,7 @@ class Links:
         for node_id, peer in self._peers.items():
             if node_id in but:
                 continue
-            if peer.link is not None and peer.link.is_open:
+            if peer.is_ready and peer.link is not None:
                 rank = (0, float(peer.link.in_flight), 0.0, node_id)
             else:
                 rank = (
@@ -144,23 +152,22 @@ class Links:
         if peer is None:
             raise Disconnected(f"broker {node_id} is not part of the cluster")
         peer.used_at = self._now()
-        if peer.link is not None and peer.link.is_open:
+        if peer.is_ready:
             return peer
         if peer.connecting is None:
-            peer.connecting = asyncio.create_task(self._connect(peer))
-        # Whoever gives up waiting does not spoil it for the others.
-        await asyncio.shield(peer.connecting)
+            peer.connecting = begin(self._connect(peer))
+        await join(peer.connecting, lambda: self._given_up(peer))
         return peer
+
+    def _given_up(self, peer: Peer) -> ClientError:
+        if self._closed:
+            return Closed("the client is closed")
+        return Disconnected(f"{peer.node.host}:{peer.node.port} is not part of the cluster any more")
 
     def is_connected(self, node_id: int) -> bool:
         """Whether a request to this broker would leave at once."""
         peer = self._peers.get(node_id)
-        return (
-            peer is not None
-            and peer.link is not None
-            and peer.link.is_open
-            and peer.muted_until <= self._now()
-        )
+        return peer is not None and peer.is_ready and peer.muted_until <= self._now()
 
     def version(self, node_id: int, request: type[Message], *, newest: int | None = None) -> int:
         """Return the version to ask a connected broker in; Unsupported when there is none."""
@@ -231,17 +238,26 @@ class Links:
             wait_s = peer.not_before - self._now()
             if wait_s > 0:
                 await asyncio.sleep(wait_s)
-            timeout_s = self._settings["socket.connection.setup.timeout.ms"] / 1000
-            node = peer.node
+            timeout_s = peer.patience.failed()
+            node, settings = peer.node, self._settings
             try:
                 async with asyncio.timeout(timeout_s):
-                    peer.link = await self._network.connect(node.host, node.port, lambda: self._make(peer))
+                    peer.link = await self.network.connect(
+                        node.host,
+                        node.port,
+                        lambda: self._make(peer),
+                        send_bytes=settings["send.buffer.bytes"],
+                        receive_bytes=settings["receive.buffer.bytes"],
+                    )
             except TimeoutError:
-                raise Disconnected(f"{node.host}:{node.port} did not accept within {timeout_s:g} s") from None
+                raise Disconnected(
+                    f"{node.host}:{node.port} did not accept within {timeout_s:.3g} s"
+                ) from None
             except OSError as error:
                 raise Disconnected(f"{node.host}:{node.port}: {error.strerror or error}") from None
             await self._agree(peer)
             peer.backoff.succeeded()
+            peer.patience.succeeded()
         except ClientError:
             peer.not_before = self._now() + peer.backoff.failed()
             if peer.link is not None:

@@ -9,6 +9,9 @@ from typing import Any, Protocol, TypeVar
 
 P = TypeVar("P", bound=asyncio.BaseProtocol)
 
+SYSTEMS_CHOICE = -1
+"""The size of a buffer that nobody has chosen."""
+
 # Hands buffers to the kernel and returns how many bytes it took.
 Push = Callable[[list[Any]], int]
 
@@ -37,8 +40,20 @@ class Network(Protocol):
         """Bind; port 0 takes a free one. Nobody is accepted before `serve`."""
         ...
 
-    async def connect(self, host: str, port: int, protocol: Callable[[], P]) -> P:
-        """Connect and return the protocol; OSError says why not."""
+    async def connect(
+        self,
+        host: str,
+        port: int,
+        protocol: Callable[[], P],
+        *,
+        send_bytes: int = SYSTEMS_CHOICE,
+        receive_bytes: int = SYSTEMS_CHOICE,
+    ) -> P:
+        """Connect and return the protocol; OSError says why not. The sizes are those of the socket's buffers."""
+        ...
+
+    async def canonical(self, host: str) -> list[str]:
+        """Return the full names of a host's addresses; OSError when it has none."""
         ...
 
     def pusher(self, transport: asyncio.BaseTransport) -> Push | None:
@@ -77,10 +92,29 @@ class RealNetwork:
         bound = server.sockets[0].getsockname()[1]
         return RealListening(server, host, bound)
 
-    async def connect(self, host: str, port: int, protocol: Callable[[], P]) -> P:
+    async def connect(
+        self,
+        host: str,
+        port: int,
+        protocol: Callable[[], P],
+        *,
+        send_bytes: int = SYSTEMS_CHOICE,
+        receive_bytes: int = SYSTEMS_CHOICE,
+    ) -> P:
         """Connect to whichever address of the host answers, and return the protocol; OSError says why not."""
-        _, made = await asyncio.get_running_loop().create_connection(protocol, host, port)
+        transport, made = await asyncio.get_running_loop().create_connection(protocol, host, port)
+        connected = transport.get_extra_info("socket")
+        for option, size in ((socket.SO_SNDBUF, send_bytes), (socket.SO_RCVBUF, receive_bytes)):
+            if size != SYSTEMS_CHOICE:
+                connected.setsockopt(socket.SOL_SOCKET, option, size)
         return made
+
+    async def canonical(self, host: str) -> list[str]:
+        """Return the full names of a host's addresses; OSError when it has none."""
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        names = [(await loop.getnameinfo((str(address[0]), 0)))[0] for *_, address in found]
+        return list(dict.fromkeys(names))
 
     @staticmethod
     def pusher(transport: asyncio.BaseTransport) -> Push | None:

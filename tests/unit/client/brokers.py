@@ -17,6 +17,12 @@ SETTINGS = {
     "retry.backoff.ms": 1,
     "retry.backoff.max.ms": 4,
     "socket.connection.setup.timeout.ms": 1_000,
+    "socket.connection.setup.timeout.max.ms": 4_000,
+    "send.buffer.bytes": 131_072,
+    "receive.buffer.bytes": -1,
+    "client.dns.lookup": "use_all_dns_ips",
+    "metadata.recovery.strategy": "rebootstrap",
+    "metadata.recovery.rebootstrap.trigger.ms": 300_000,
     "connections.max.idle.ms": 540_000,
     "metadata.max.age.ms": 300_000,
     "default.api.timeout.ms": 500,
@@ -74,16 +80,21 @@ class Brokers:
     def __init__(self):
         self.handlers = {}
         self.down = set()
+        self.deaf = set()
         self.asked = []
         self.open = set()
         self.connects = 0
         self.limits = {}
         self.metadata = MetadataResponse(cluster_id="c", controller_id=1)
 
-    async def connect(self, host, port, protocol):
+    async def canonical(self, host):
+        return [f"{host}.example", f"{host}2.example"]
+
+    async def connect(self, host, port, protocol, *, send_bytes, receive_bytes):
         self.connects += 1
+        self.buffers = send_bytes, receive_bytes
         address = f"{host}:{port}"
-        await asyncio.sleep(0)
+        await asyncio.sleep(3_600 if address in self.deaf else 0)
         if address in self.down:
             raise ConnectionRefusedError(111, "Connection refused")
         made = protocol()

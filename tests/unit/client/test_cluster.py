@@ -200,3 +200,35 @@ def test_an_address_that_is_none_is_refused_with_what_to_write(address):
     settings = {**SETTINGS, "bootstrap.servers": (address,)}
     with pytest.raises(ClientError, match="hint: write host:port"):
         Cluster(settings, Links(settings, Brokers(), SeededEntropy(1)))
+
+
+def test_hosts_are_called_by_their_full_names_if_so_wished():
+    async def test(brokers, cluster):
+        await cluster.open()
+        assert brokers.asked[0][0] in {f"{name}.example:9092" for name in ("one", "two", "one2", "two2")}
+
+    run(test, **{"client.dns.lookup": "resolve_canonical_bootstrap_servers_only"})
+
+
+@pytest.mark.parametrize("strategy", ["rebootstrap", "none"])
+def test_when_nobody_is_left_it_begins_again_where_it_began(strategy):
+    async def test(brokers, cluster):
+        brokers.metadata.brokers = [broker(1, "three")]
+        await cluster.open()
+        brokers.down.add("three:9092")
+        brokers.metadata.brokers = [broker(1, "four")]
+        brokers.hang_up()
+        for _ in range(200):
+            if [node.host for node in cluster.links.nodes] == ["four"]:
+                break
+            await asyncio.sleep(0.01)
+        assert (cluster.links.nodes[0].host == "four") is (strategy == "rebootstrap")
+
+    run(
+        test,
+        **{
+            "metadata.max.age.ms": 10,
+            "metadata.recovery.strategy": strategy,
+            "metadata.recovery.rebootstrap.trigger.ms": 20,
+        },
+    )

@@ -181,3 +181,26 @@ def test_idle_connections_are_closed():
         assert not links.is_connected(1)
 
     run(test, **{"connections.max.idle.ms": 10})
+
+
+def test_who_does_not_accept_is_given_more_time_each_time():
+    async def test(brokers, links):
+        brokers.deaf.add("one:9092")
+        loop = asyncio.get_running_loop()
+        took = []
+        for _ in range(3):
+            began = loop.time()
+            with pytest.raises(Disconnected, match="did not accept within"):
+                await beat(links)
+            took.append(loop.time() - began)
+        assert took[0] < 0.02 < took[1] < 0.04 < took[2]
+
+    run(test, **{"socket.connection.setup.timeout.ms": 12, "socket.connection.setup.timeout.max.ms": 1_000})
+
+
+def test_the_sizes_of_buffers_are_those_of_the_settings():
+    async def test(brokers, links):
+        await beat(links)
+        assert brokers.buffers == (131_072, -1)
+
+    run(test)

@@ -1,0 +1,184 @@
+"""Access rules: who may do what to which resources."""
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ottla.client.admin.answer import failure
+from ottla.client.admin.asking import Desk, anywhere
+from ottla.client.admin.operation import Operation
+from ottla.client.errors import ClientError
+from ottla.wire.messages.create_acls import CreateAclsRequest, CreateAclsResponse
+from ottla.wire.messages.delete_acls import DeleteAclsRequest, DeleteAclsResponse
+from ottla.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+
+
+class ResourceType(enum.IntEnum):
+    """What a rule is about, by its number on the wire."""
+
+    UNKNOWN = 0
+    ANY = 1
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
+
+    @classmethod
+    def _missing_(cls, value: object) -> "ResourceType":
+        return cls.UNKNOWN
+
+
+class PatternType(enum.IntEnum):
+    """How a rule names its resources: by name, or by how names begin; MATCH filters by what applies to a name."""
+
+    UNKNOWN = 0
+    ANY = 1
+    MATCH = 2
+    LITERAL = 3
+    PREFIXED = 4
+
+    @classmethod
+    def _missing_(cls, value: object) -> "PatternType":
+        return cls.UNKNOWN
+
+
+class Permission(enum.IntEnum):
+    """Whether a rule lets somebody do something, or keeps them from it."""
+
+    UNKNOWN = 0
+    ANY = 1
+    DENY = 2
+    ALLOW = 3
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Permission":
+        return cls.UNKNOWN
+
+
+CLUSTER = "kafka-cluster"
+"""The name of the one resource that is the cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acl:
+    """A rule. Principals are such as User:ann or User:*, and * stands for every host and every name."""
+
+    resource_type: ResourceType
+    resource_name: str
+    principal: str
+    operation: Operation
+    permission: Permission = Permission.ALLOW
+    host: str = "*"
+    pattern_type: PatternType = PatternType.LITERAL
+
+
+@dataclass(frozen=True, slots=True)
+class AclFilter:
+    """Which rules are meant: those that are like this in everything that is given."""
+
+    resource_type: ResourceType = ResourceType.ANY
+    resource_name: str | None = None
+    principal: str | None = None
+    operation: Operation = Operation.ANY
+    permission: Permission = Permission.ANY
+    host: str | None = None
+    pattern_type: PatternType = PatternType.ANY
+
+    @classmethod
+    def of(cls, acl: Acl) -> "AclFilter":
+        """Return the filter that means this one rule."""
+        return cls(**{each.name: getattr(acl, each.name) for each in fields(cls)})
+
+
+class Acls:
+    """Access rules, as `admin.acls`. Every call raises Refused, TimedOut or, about several rules, SomeFailed."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def describe(
+        self, filter: AclFilter | None = None, *, timeout_ms: float | None = None
+    ) -> tuple[Acl, ...]:
+        """Return the rules that are meant, all without a filter."""
+        request = DescribeAclsRequest(**_filter_fields(filter or AclFilter()))
+        answer = await self._desk.one(request, DescribeAclsResponse, "the access rules", timeout_ms)
+        return tuple(_acl(resource, each) for resource in answer.resources for each in resource.acls)
+
+    async def create(self, acls: Acl | Iterable[Acl], *, timeout_ms: float | None = None) -> None:
+        """Add rules."""
+
+        async def ask(node: int | None, keys: list[Acl]) -> dict[Acl, ClientError | None]:
+            creations = [
+                CreateAclsRequest.AclCreation(
+                    resource_type=key.resource_type,
+                    resource_name=key.resource_name,
+                    resource_pattern_type=key.pattern_type,
+                    principal=key.principal,
+                    host=key.host,
+                    operation=key.operation,
+                    permission_type=key.permission,
+                )
+                for key in keys
+            ]
+            answer = await self._desk.send(node, CreateAclsRequest(creations=creations), CreateAclsResponse)
+            return {
+                key: failure(each, f"the rule for {key.principal}")
+                for key, each in zip(keys, answer.results, strict=False)
+            }
+
+        await self._desk.settle([acls] if isinstance(acls, Acl) else acls, anywhere, ask, timeout_ms)
+
+    async def delete(
+        self, filters: AclFilter | Iterable[AclFilter], *, timeout_ms: float | None = None
+    ) -> dict[AclFilter, tuple[Acl, ...]]:
+        """Remove the rules that are meant, and return them."""
+
+        async def ask(
+            node: int | None, keys: list[AclFilter]
+        ) -> dict[AclFilter, tuple[Acl, ...] | ClientError]:
+            request = DeleteAclsRequest(
+                filters=[DeleteAclsRequest.DeleteAclsFilter(**_filter_fields(key)) for key in keys]
+            )
+            answer = await self._desk.send(node, request, DeleteAclsResponse)
+            return {
+                key: failure(each, "the access rules") or _deleted(each)
+                for key, each in zip(keys, answer.filter_results, strict=False)
+            }
+
+        several = [filters] if isinstance(filters, AclFilter) else filters
+        return await self._desk.settle(several, anywhere, ask, timeout_ms)
+
+
+def _filter_fields(filter: AclFilter) -> dict[str, Any]:
+    return {
+        "resource_type_filter": filter.resource_type,
+        "resource_name_filter": filter.resource_name,
+        "pattern_type_filter": filter.pattern_type,
+        "principal_filter": filter.principal,
+        "host_filter": filter.host,
+        "operation": filter.operation,
+        "permission_type": filter.permission,
+    }
+
+
+def _deleted(found: DeleteAclsResponse.DeleteAclsFilterResult) -> tuple[Acl, ...] | ClientError:
+    for each in found.matching_acls:
+        refusal = failure(each, f"the rule for {each.principal}")
+        if refusal is not None:
+            return refusal
+    return tuple(_acl(each, each) for each in found.matching_acls)
+
+
+def _acl(resource: Any, rule: Any) -> Acl:
+    return Acl(
+        ResourceType(resource.resource_type),
+        resource.resource_name,
+        rule.principal,
+        Operation(rule.operation),
+        Permission(rule.permission_type),
+        rule.host,
+        PatternType(resource.pattern_type),
+    )

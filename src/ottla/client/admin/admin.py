@@ -1,0 +1,91 @@
+"""The admin client: everything that can be asked of a cluster, by noun."""
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from ottla.client.admin.acls import Acls
+from ottla.client.admin.asking import Desk
+from ottla.client.admin.client_metrics import ClientMetrics
+from ottla.client.admin.cluster import ClusterAdmin
+from ottla.client.admin.configs import Configs
+from ottla.client.admin.controllers import Controllers
+from ottla.client.admin.features import Features
+from ottla.client.admin.groups import Groups
+from ottla.client.admin.log_dirs import LogDirs
+from ottla.client.admin.offsets import Offsets
+from ottla.client.admin.partitions import Partitions
+from ottla.client.admin.producers import Producers
+from ottla.client.admin.quotas import Quotas
+from ottla.client.admin.scram import Scram
+from ottla.client.admin.share_offsets import ShareOffsets
+from ottla.client.admin.tokens import Tokens
+from ottla.client.admin.topics import Topics
+from ottla.client.admin.transactions import Transactions
+from ottla.client.cluster import Cluster
+from ottla.client.links import Links
+from ottla.client.settings import resolve
+
+
+class Admin:
+    """An admin client. Settings are Kafka's, in a mapping or as keywords with underscores.
+
+        async with Admin("localhost:9092") as admin:
+            await admin.topics.create("orders", partitions=6)
+
+    Making one raises SettingError for a setting that cannot be. Every call asks the broker that can answer, tries again
+    what fails for the moment until `default.api.timeout.ms`, or its own `timeout_ms`, is up, and then raises a
+    ClientError: Refused with the broker's code, TimedOut, Unsupported, or SomeFailed where it was about several things.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str | Sequence[str] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        /,
+        **keywords: Any,
+    ) -> None:
+        self.settings = resolve("admin", bootstrap_servers, settings, keywords)
+        direct = bool(self.settings["bootstrap.controllers"])
+        self._cluster = (Controllers if direct else Cluster)(self.settings, Links(self.settings))
+        desk = Desk(self._cluster, self.settings)
+        self.acls = Acls(desk)
+        self.client_metrics = ClientMetrics(desk)
+        self.cluster = ClusterAdmin(desk)
+        self.configs = Configs(desk)
+        self.features = Features(desk)
+        self.groups = Groups(desk)
+        self.log_dirs = LogDirs(desk)
+        self.offsets = Offsets(desk)
+        self.partitions = Partitions(desk)
+        self.producers = Producers(desk)
+        self.quotas = Quotas(desk)
+        self.scram = Scram(desk)
+        self.share_offsets = ShareOffsets(desk)
+        self.tokens = Tokens(desk)
+        self.topics = Topics(desk)
+        self.transactions = Transactions(desk)
+
+    async def open(self) -> None:
+        """Reach a broker; NoBroker when none answers in time."""
+        await self._cluster.open()
+
+    async def close(self) -> None:
+        """Hang up. Calls under way end with an error."""
+        await self._cluster.close()
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self.open()
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()

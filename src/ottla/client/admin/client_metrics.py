@@ -1,0 +1,65 @@
+"""Subscriptions to the metrics of clients: which clients send which metrics to the cluster, and how often."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ottla.client.admin.asking import Desk
+from ottla.client.admin.configs import Configs, Resource, ResourceKind
+from ottla.client.admin.question import names_of
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsSubscription:
+    """A subscription: prefixes of metrics, and expressions such as client_id=app.* that clients must match."""
+
+    metrics: tuple[str, ...] = ()
+    match: tuple[str, ...] = ()
+    interval_ms: int = 300_000
+
+
+class ClientMetrics:
+    """Subscriptions to client metrics, as `admin.client_metrics`. Every call raises Refused, TimedOut or SomeFailed."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._configs = Configs(desk)
+
+    async def list(self, *, timeout_ms: float | None = None) -> tuple[str, ...]:
+        """Return the names of all subscriptions."""
+        found = await self._configs.resources([ResourceKind.CLIENT_METRICS], timeout_ms=timeout_ms)
+        return tuple(each.name for each in found)
+
+    async def describe(
+        self, names: str | Iterable[str], *, timeout_ms: float | None = None
+    ) -> dict[str, MetricsSubscription]:
+        """Return subscriptions by name; one that nobody made has its defaults."""
+        wanted = [Resource.client_metrics(name) for name in names_of(names)]
+        found = await self._configs.describe(wanted, timeout_ms=timeout_ms)
+        described: dict[str, MetricsSubscription] = {}
+        for resource, entries in found.items():
+            values = {name: entry.value or "" for name, entry in entries.items()}
+            described[resource.name] = MetricsSubscription(
+                _listed(values.get("metrics", "")),
+                _listed(values.get("match", "")),
+                int(values.get("interval.ms") or 300_000),
+            )
+        return described
+
+    async def set(
+        self, name: str, subscription: MetricsSubscription, *, timeout_ms: float | None = None
+    ) -> None:
+        """Make a subscription, or change one."""
+        changes = {
+            "metrics": subscription.metrics or None,
+            "match": subscription.match or None,
+            "interval.ms": subscription.interval_ms,
+        }
+        await self._configs.alter({Resource.client_metrics(name): changes}, timeout_ms=timeout_ms)
+
+    async def delete(self, name: str, *, timeout_ms: float | None = None) -> None:
+        """End a subscription."""
+        nothing = dict.fromkeys(("metrics", "match", "interval.ms"))
+        await self._configs.alter({Resource.client_metrics(name): nothing}, timeout_ms=timeout_ms)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(each.strip() for each in text.split(",") if each.strip())

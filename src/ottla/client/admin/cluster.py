@@ -1,0 +1,195 @@
+"""The cluster itself: its brokers, its quorum, and who belongs to them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ottla.client.admin.asking import Desk
+from ottla.client.admin.controllers import CONTROLLER_ENDPOINT, Controllers
+from ottla.client.admin.operation import Operation, operations
+from ottla.client.errors import ClientError, refused
+from ottla.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
+from ottla.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from ottla.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
+from ottla.wire.messages.get_telemetry_subscriptions import (
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+)
+from ottla.wire.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
+from ottla.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+from ottla.wire.uuid import ZERO_UUID, uuid_bytes, uuid_text
+
+_METADATA_TOPIC = "__cluster_metadata"
+_BROKER_ENDPOINT = 1
+
+
+class Endpoint(NamedTuple):
+    """An address by the name of its listener."""
+
+    name: str
+    host: str
+    port: int
+
+
+class Broker(NamedTuple):
+    """A broker, or a controller where those are spoken to. One that is fenced takes no part until it has caught up."""
+
+    id: int
+    host: str
+    port: int
+    rack: str | None = None
+    is_fenced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDescription:
+    """A cluster. The controller is None while there is none."""
+
+    id: str
+    controller: int | None
+    brokers: tuple[Broker, ...]
+    operations: frozenset[Operation] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumReplica:
+    """A node that has a copy of the metadata. Times are None where they are not known."""
+
+    id: int
+    directory_id: str
+    log_end_offset: int
+    last_fetch_ms: int | None
+    last_caught_up_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """The nodes that keep the cluster's metadata. The leader is None while there is none."""
+
+    leader: int | None
+    leader_epoch: int
+    high_watermark: int
+    voters: tuple[QuorumReplica, ...]
+    observers: tuple[QuorumReplica, ...]
+    endpoints: Mapping[int, tuple[Endpoint, ...]]
+
+
+class ClusterAdmin:
+    """The cluster, as `admin.cluster`. Every call raises Refused or TimedOut."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def describe(
+        self,
+        *,
+        operations: bool = False,
+        fenced: bool = False,
+        timeout_ms: float | None = None,
+    ) -> ClusterDescription:
+        """Return the cluster and its brokers, those that are fenced only when asked for; its controllers, when this
+        client speaks to those.
+        """
+        kind = CONTROLLER_ENDPOINT if isinstance(self._desk.cluster, Controllers) else _BROKER_ENDPOINT
+        request = DescribeClusterRequest(
+            include_cluster_authorized_operations=operations,
+            endpoint_type=kind,
+            include_fenced_brokers=fenced,
+        )
+        answer = await self._desk.one(request, DescribeClusterResponse, "the cluster", timeout_ms)
+        return _described(answer)
+
+    async def quorum(self, *, timeout_ms: float | None = None) -> Quorum:
+        """Return the nodes that keep the metadata, and how far each has come."""
+        kind = DescribeQuorumRequest.TopicData
+        request = DescribeQuorumRequest(
+            topics=[kind(topic_name=_METADATA_TOPIC, partitions=[kind.PartitionData(partition_index=0)])]
+        )
+        answer = await self._desk.one(request, DescribeQuorumResponse, "the quorum", timeout_ms)
+        if not answer.topics or not answer.topics[0].partitions:
+            raise ClientError("the broker did not describe the quorum")
+        part = answer.topics[0].partitions[0]
+        if part.error_code:
+            raise refused(part.error_code, part.error_message, about="the quorum")
+        return Quorum(
+            part.leader_id if part.leader_id >= 0 else None,
+            part.leader_epoch,
+            part.high_watermark,
+            tuple(_replica(each) for each in part.current_voters),
+            tuple(_replica(each) for each in part.observers),
+            {
+                node.node_id: tuple(Endpoint(each.name, each.host, each.port) for each in node.listeners)
+                for node in answer.nodes
+            },
+        )
+
+    async def add_voter(
+        self,
+        node: int,
+        directory_id: str,
+        endpoints: tuple[Endpoint, ...],
+        *,
+        cluster_id: str | None = None,
+        timeout_ms: float | None = None,
+    ) -> None:
+        """Let a controller vote in the quorum. A cluster id, when given, must be the cluster's own."""
+        kind = AddRaftVoterRequest.Listener
+        request = AddRaftVoterRequest(
+            cluster_id=cluster_id,
+            timeout_ms=self._desk.budget_ms(timeout_ms),
+            voter_id=node,
+            voter_directory_id=uuid_bytes(directory_id),
+            listeners=[kind(name=each.name, host=each.host, port=each.port) for each in endpoints],
+        )
+        await self._desk.one(request, AddRaftVoterResponse, f"voter {node}", timeout_ms)
+
+    async def remove_voter(
+        self,
+        node: int,
+        directory_id: str,
+        *,
+        cluster_id: str | None = None,
+        timeout_ms: float | None = None,
+    ) -> None:
+        """Take a controller's vote away."""
+        request = RemoveRaftVoterRequest(
+            cluster_id=cluster_id, voter_id=node, voter_directory_id=uuid_bytes(directory_id)
+        )
+        await self._desk.one(request, RemoveRaftVoterResponse, f"voter {node}", timeout_ms)
+
+    async def unregister_broker(self, node: int, *, timeout_ms: float | None = None) -> None:
+        """Forget a broker that is gone for good."""
+        request = UnregisterBrokerRequest(broker_id=node)
+        await self._desk.one(request, UnregisterBrokerResponse, f"broker {node}", timeout_ms)
+
+    async def client_instance_id(self, *, timeout_ms: float | None = None) -> str:
+        """Return an id by which the cluster will know the metrics of a client."""
+        answer = await self._desk.one(
+            GetTelemetrySubscriptionsRequest(client_instance_id=ZERO_UUID),
+            GetTelemetrySubscriptionsResponse,
+            "the client instance id",
+            timeout_ms,
+        )
+        return uuid_text(answer.client_instance_id)
+
+
+def _described(answer: DescribeClusterResponse) -> ClusterDescription:
+    return ClusterDescription(
+        answer.cluster_id,
+        answer.controller_id if answer.controller_id >= 0 else None,
+        tuple(
+            Broker(each.broker_id, each.host, each.port, each.rack, each.is_fenced)
+            for each in sorted(answer.brokers, key=lambda broker: broker.broker_id)
+        ),
+        operations(answer.cluster_authorized_operations),
+    )
+
+
+def _replica(each: DescribeQuorumResponse.ReplicaState) -> QuorumReplica:
+    return QuorumReplica(
+        each.replica_id,
+        uuid_text(each.replica_directory_id),
+        each.log_end_offset,
+        each.last_fetch_timestamp if each.last_fetch_timestamp >= 0 else None,
+        each.last_caught_up_timestamp if each.last_caught_up_timestamp >= 0 else None,
+    )

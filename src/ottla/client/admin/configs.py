@@ -1,0 +1,241 @@
+"""Settings of topics, brokers, groups and subscriptions to client metrics: describe and alter them."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ottla.client.admin.answer import failure
+from ottla.client.admin.asking import Desk, Where
+from ottla.client.admin.text import setting_text
+from ottla.client.errors import ClientError
+from ottla.metadata.config import ConfigType
+from ottla.metadata.settings.definition import Type
+from ottla.metadata.settings.layers import Source
+from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+from ottla.wire.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from ottla.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
+
+ResourceKind = ConfigType
+"""What has settings, by its number on the wire."""
+
+
+class Resource(NamedTuple):
+    """Something that has settings. A broker without a name stands for all of them."""
+
+    kind: ResourceKind
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.name.replace('_', ' ').lower()} {self.name}".strip()
+
+    @classmethod
+    def topic(cls, name: str) -> "Resource":
+        """Return a topic."""
+        return cls(ResourceKind.TOPIC, name)
+
+    @classmethod
+    def broker(cls, node: int | None = None) -> "Resource":
+        """Return a broker, or what holds for every broker that has no value of its own."""
+        return cls(ResourceKind.BROKER, "" if node is None else str(node))
+
+    @classmethod
+    def broker_logger(cls, node: int) -> "Resource":
+        """Return the log levels of a broker."""
+        return cls(ResourceKind.BROKER_LOGGER, str(node))
+
+    @classmethod
+    def group(cls, name: str) -> "Resource":
+        """Return a group."""
+        return cls(ResourceKind.GROUP, name)
+
+    @classmethod
+    def client_metrics(cls, name: str) -> "Resource":
+        """Return a subscription to client metrics."""
+        return cls(ResourceKind.CLIENT_METRICS, name)
+
+
+class ConfigSynonym(NamedTuple):
+    """Another name under which a value may stand, and what stands there."""
+
+    name: str
+    value: str | None
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """One setting of a resource. The value of a secret is None. Synonyms and words come only when asked for."""
+
+    name: str
+    value: str | None
+    source: Source
+    is_sensitive: bool = False
+    is_read_only: bool = False
+    type: Type | None = None
+    documentation: str | None = None
+    synonyms: tuple[ConfigSynonym, ...] = ()
+
+    @property
+    def is_default(self) -> bool:
+        """Whether nobody has set it."""
+        return self.source is Source.DEFAULT_CONFIG
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Add entries to a setting that is a list."""
+
+    entries: object
+
+
+@dataclass(frozen=True, slots=True)
+class Subtract:
+    """Take entries away from a setting that is a list."""
+
+    entries: object
+
+
+_KINDS, _TYPES, _SOURCES = frozenset(ResourceKind), frozenset(Type), frozenset(Source)
+_SET, _DELETE, _APPEND, _SUBTRACT = range(4)
+_AT_BROKER = {ResourceKind.BROKER, ResourceKind.BROKER_LOGGER}
+
+
+class Configs:
+    """Settings, as `admin.configs`. Every call raises Refused, TimedOut or, about several resources, SomeFailed."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def describe(
+        self,
+        resources: Resource | Iterable[Resource],
+        *,
+        names: Collection[str] | None = None,
+        synonyms: bool = False,
+        documentation: bool = False,
+        timeout_ms: float | None = None,
+    ) -> dict[Resource, dict[str, ConfigEntry]]:
+        """Return the settings of resources by name: all of them, or those of `names`."""
+        kind = DescribeConfigsRequest.DescribeConfigsResource
+
+        async def ask(
+            node: int | None, keys: list[Resource]
+        ) -> dict[Resource, dict[str, ConfigEntry] | ClientError]:
+            request = DescribeConfigsRequest(
+                resources=[
+                    kind(
+                        resource_type=key.kind,
+                        resource_name=key.name,
+                        configuration_keys=None if names is None else list(names),
+                    )
+                    for key in keys
+                ],
+                include_synonyms=synonyms,
+                include_documentation=documentation,
+            )
+            answer = await self._desk.send(node, request, DescribeConfigsResponse)
+            outcomes: dict[Resource, dict[str, ConfigEntry] | ClientError] = {}
+            for each in answer.results:
+                key = _resource(each)
+                outcomes[key] = failure(each, str(key)) or {
+                    config.name: _entry(config) for config in each.configs
+                }
+            return outcomes
+
+        return await self._desk.settle(_several(resources), self._place, ask, timeout_ms)
+
+    async def alter(
+        self,
+        changes: Mapping[Resource, Mapping[str, object]],
+        *,
+        validate_only: bool = False,
+        timeout_ms: float | None = None,
+    ) -> None:
+        """Change single settings. None takes a value back, and the default holds; Append and Subtract change lists."""
+        kind = IncrementalAlterConfigsRequest.AlterConfigsResource
+
+        async def ask(node: int | None, keys: list[Resource]) -> dict[Resource, ClientError | None]:
+            request = IncrementalAlterConfigsRequest(
+                resources=[
+                    kind(
+                        resource_type=key.kind,
+                        resource_name=key.name,
+                        configs=[_alterable(name, value) for name, value in changes[key].items()],
+                    )
+                    for key in keys
+                ],
+                validate_only=validate_only,
+            )
+            answer = await self._desk.send(node, request, IncrementalAlterConfigsResponse)
+            outcomes: dict[Resource, ClientError | None] = {}
+            for each in answer.responses:
+                key = _resource(each)
+                outcomes[key] = failure(each, str(key))
+            return outcomes
+
+        await self._desk.settle(changes, self._place, ask, timeout_ms)
+
+    async def resources(
+        self, kinds: Iterable[ResourceKind] = (), *, timeout_ms: float | None = None
+    ) -> tuple[Resource, ...]:
+        """Return what has settings: everything, or what is of these kinds."""
+        wanted = list(kinds)
+        answer = await self._desk.one(
+            # The first version knows client metrics only, and so has no room for kinds.
+            ListConfigResourcesRequest(
+                resource_types=[] if wanted == [ResourceKind.CLIENT_METRICS] else wanted
+            ),
+            ListConfigResourcesResponse,
+            "the list of resources",
+            timeout_ms,
+        )
+        found = (_resource(each) for each in answer.config_resources)
+        return tuple(sorted(each for each in found if not wanted or each.kind in wanted))
+
+    async def _place(self, keys: Collection[Resource]) -> dict[Resource, Where]:
+        named = {key: int(key.name) for key in keys if key.kind in _AT_BROKER and key.name}
+        places = await self._desk.at_broker(set(named.values()))
+        return {key: places[named[key]] if key in named else None for key in keys}
+
+
+def _several(resources: Resource | Iterable[Resource]) -> Iterable[Resource]:
+    return [resources] if isinstance(resources, Resource) else resources
+
+
+def _entry(
+    config: DescribeConfigsResponse.DescribeConfigsResult.DescribeConfigsResourceResult,
+) -> ConfigEntry:
+    return ConfigEntry(
+        config.name,
+        config.value,
+        _source(config.config_source),
+        config.is_sensitive,
+        config.read_only,
+        Type(config.config_type) if config.config_type in _TYPES else None,
+        config.documentation,
+        tuple(ConfigSynonym(each.name, each.value, _source(each.source)) for each in config.synonyms),
+    )
+
+
+def _resource(said: Any) -> Resource:
+    known = said.resource_type in _KINDS
+    return Resource(ResourceKind(said.resource_type) if known else ResourceKind.UNKNOWN, said.resource_name)
+
+
+def _source(number: int) -> Source:
+    return Source(number) if number in _SOURCES else Source.UNKNOWN
+
+
+def _alterable(
+    name: str, value: object
+) -> IncrementalAlterConfigsRequest.AlterConfigsResource.AlterableConfig:
+    operation = _DELETE if value is None else _SET
+    if isinstance(value, Append | Subtract):
+        operation = _APPEND if isinstance(value, Append) else _SUBTRACT
+        value = value.entries
+    return IncrementalAlterConfigsRequest.AlterConfigsResource.AlterableConfig(
+        name=name, config_operation=operation, value=setting_text(value)
+    )

@@ -1,0 +1,91 @@
+"""Features: what the brokers support, what the cluster has agreed on, and changing that."""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ottla import __version__
+from ottla.client.admin.answer import failure
+from ottla.client.admin.asking import Desk, anywhere
+from ottla.client.errors import ClientError
+from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from ottla.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
+
+
+class Levels(NamedTuple):
+    """The lowest and the highest level of a feature."""
+
+    lowest: int
+    highest: int
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureDescription:
+    """Features by name. The epoch counts their changes; it is None where a broker does not know it yet."""
+
+    finalized: Mapping[str, Levels]
+    supported: Mapping[str, Levels]
+    epoch: int | None
+
+
+class Upgrade(enum.IntEnum):
+    """How a level may change: up only, also down where nothing is lost, or down at any price."""
+
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+class Features:
+    """Features, as `admin.features`. Every call raises Refused, TimedOut or, about several features, SomeFailed."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def describe(self, *, timeout_ms: float | None = None) -> FeatureDescription:
+        """Return the features of the cluster."""
+        answer = await self._desk.one(
+            ApiVersionsRequest(client_software_name="ottla", client_software_version=__version__),
+            ApiVersionsResponse,
+            "the features",
+            timeout_ms,
+        )
+        return FeatureDescription(
+            {
+                each.name: Levels(each.min_version_level, each.max_version_level)
+                for each in answer.finalized_features
+            },
+            {each.name: Levels(each.min_version, each.max_version) for each in answer.supported_features},
+            answer.finalized_features_epoch if answer.finalized_features_epoch >= 0 else None,
+        )
+
+    async def update(
+        self,
+        levels: Mapping[str, int],
+        how: Upgrade = Upgrade.UPGRADE,
+        *,
+        validate_only: bool = False,
+        timeout_ms: float | None = None,
+    ) -> None:
+        """Set features to levels, all of them or none; level 0 takes a feature away."""
+        kind = UpdateFeaturesRequest.FeatureUpdateKey
+
+        async def ask(node: int | None, keys: list[str]) -> dict[str, ClientError | None]:
+            request = UpdateFeaturesRequest(
+                timeout_ms=self._desk.budget_ms(timeout_ms),
+                feature_updates=[
+                    kind(feature=key, max_version_level=levels[key], upgrade_type=how) for key in keys
+                ],
+                validate_only=validate_only,
+            )
+            answer = await self._desk.send(node, request, UpdateFeaturesResponse)
+            refusal = failure(answer, f"features {', '.join(keys)}")
+            if refusal is not None:
+                return dict.fromkeys(keys, refusal)
+            # Later versions answer for all features at once.
+            return dict.fromkeys(keys) | {
+                each.feature: failure(each, f"feature {each.feature}") for each in answer.results
+            }
+
+        await self._desk.settle(levels, anywhere, ask, timeout_ms)

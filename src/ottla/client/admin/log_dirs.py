@@ -1,0 +1,160 @@
+"""Log directories of brokers: what lies in them, and moving replicas from one to another."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ottla.client.admin.answer import failure
+from ottla.client.admin.asking import Desk, Where
+from ottla.client.admin.question import by_topic
+from ottla.client.errors import ClientError, Refused
+from ottla.client.record import TopicPartition
+from ottla.wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+)
+from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+
+
+class Replica(NamedTuple):
+    """The copy of a partition that a broker has."""
+
+    topic: str
+    partition: int
+    broker: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition} on broker {self.broker}"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReplica:
+    """A replica in a directory. One that is `future` will take the place of another once it has caught up."""
+
+    size_bytes: int
+    offset_lag: int
+    is_future: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LogDir:
+    """A directory. `error` says why a broker cannot use it; sizes are None where the broker does not tell."""
+
+    path: str
+    replicas: Mapping[TopicPartition, StoredReplica]
+    total_bytes: int | None = None
+    usable_bytes: int | None = None
+    is_cordoned: bool = False
+    error: Refused | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaPlace:
+    """Where a replica lies, and where it is moving to. None for nowhere."""
+
+    path: str | None = None
+    offset_lag: int | None = None
+    future_path: str | None = None
+    future_offset_lag: int | None = None
+
+
+class LogDirs:
+    """Log directories, as `admin.log_dirs`. Every call raises Refused, TimedOut or, about several, SomeFailed."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def describe(
+        self,
+        brokers: Iterable[int] | None = None,
+        partitions: Iterable[TopicPartition] | None = None,
+        *,
+        timeout_ms: float | None = None,
+    ) -> dict[int, dict[str, LogDir]]:
+        """Return the directories of all brokers, or of these, by path, with all replicas or those of partitions."""
+        wanted = await self._desk.brokers(timeout_ms) if brokers is None else brokers
+        kind = DescribeLogDirsRequest.DescribableLogDirTopic
+        request = DescribeLogDirsRequest(
+            topics=None
+            if partitions is None
+            else [kind(topic=topic, partitions=numbers) for topic, numbers in by_topic(partitions).items()]
+        )
+
+        async def ask(node: int | None, keys: list[int]) -> dict[int, dict[str, LogDir] | ClientError]:
+            answer = await self._desk.send(node, request, DescribeLogDirsResponse)
+            found = {each.log_dir: _log_dir(each) for each in answer.results}
+            return {keys[0]: failure(answer, f"broker {node}") or found}
+
+        return await self._desk.settle(wanted, self._desk.at_broker, ask, timeout_ms)
+
+    async def find(
+        self, replicas: Iterable[Replica], *, timeout_ms: float | None = None
+    ) -> dict[Replica, ReplicaPlace]:
+        """Return where replicas lie."""
+        wanted = list(replicas)
+        partitions = {TopicPartition(each.topic, each.partition) for each in wanted}
+        described = await self.describe({each.broker for each in wanted}, partitions, timeout_ms=timeout_ms)
+        return {each: _place(each, described[each.broker]) for each in wanted}
+
+    async def move(self, directories: Mapping[Replica, str], *, timeout_ms: float | None = None) -> None:
+        """Have brokers move replicas to other directories of theirs; it goes on after this call has returned."""
+        kind = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+
+        async def place(keys: Collection[Replica]) -> dict[Replica, Where]:
+            places = await self._desk.at_broker({key.broker for key in keys})
+            return {key: places[key.broker] for key in keys}
+
+        async def ask(node: int | None, keys: list[Replica]) -> dict[Replica, ClientError | None]:
+            paths: dict[str, list[TopicPartition]] = {}
+            for key in keys:
+                paths.setdefault(directories[key], []).append(TopicPartition(key.topic, key.partition))
+            request = AlterReplicaLogDirsRequest(
+                dirs=[
+                    kind(
+                        path=path,
+                        topics=[
+                            kind.AlterReplicaLogDirTopic(name=topic, partitions=numbers)
+                            for topic, numbers in by_topic(partitions).items()
+                        ],
+                    )
+                    for path, partitions in paths.items()
+                ]
+            )
+            answer = await self._desk.send(node, request, AlterReplicaLogDirsResponse)
+            outcomes: dict[Replica, ClientError | None] = {}
+            for topic in answer.results:
+                for each in topic.partitions:
+                    key = Replica(topic.topic_name, each.partition_index, keys[0].broker)
+                    outcomes[key] = failure(each, str(key))
+            return outcomes
+
+        await self._desk.settle(directories, place, ask, timeout_ms)
+
+
+def _log_dir(each: DescribeLogDirsResponse.DescribeLogDirsResult) -> LogDir:
+    return LogDir(
+        each.log_dir,
+        {
+            TopicPartition(topic.name, part.partition_index): StoredReplica(
+                part.partition_size, part.offset_lag, part.is_future_key
+            )
+            for topic in each.topics
+            for part in topic.partitions
+        },
+        each.total_bytes if each.total_bytes >= 0 else None,
+        each.usable_bytes if each.usable_bytes >= 0 else None,
+        each.is_cordoned,
+        failure(each, each.log_dir),
+    )
+
+
+def _place(replica: Replica, dirs: Mapping[str, LogDir]) -> ReplicaPlace:
+    key = TopicPartition(replica.topic, replica.partition)
+    now = {path: each.replicas[key] for path, each in dirs.items() if key in each.replicas}
+    place = ReplicaPlace()
+    for path, stored in now.items():
+        if stored.is_future:
+            place = ReplicaPlace(place.path, place.offset_lag, path, stored.offset_lag)
+        else:
+            place = ReplicaPlace(path, stored.offset_lag, place.future_path, place.future_offset_lag)
+    return place

@@ -1,0 +1,163 @@
+"""Partitions: drop old records, elect leaders, move replicas to other brokers."""
+
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ottla.client.admin.answer import by_partition, failure, nothing
+from ottla.client.admin.asking import Desk, anywhere
+from ottla.client.admin.errand import LEADER_MOVED, settled
+from ottla.client.admin.question import by_topic
+from ottla.client.errors import ClientError
+from ottla.client.record import TopicPartition
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
+from ottla.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+from ottla.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from ottla.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+
+EVERYTHING = -1
+"""The offset that stands for all records a partition has by now."""
+
+
+class ElectionType(enum.IntEnum):
+    """Which replica may become the leader: the first one if it is in sync, or any, even at the price of records."""
+
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Reassignment:
+    """A partition on the move."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
+class Partitions:
+    """Partitions, as `admin.partitions`. Every call raises Refused, TimedOut or, about several, SomeFailed."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def delete_records(
+        self, before: Mapping[TopicPartition, int], *, timeout_ms: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """Drop the records before an offset, EVERYTHING for all; return where each partition begins now."""
+        kind = DeleteRecordsRequest.DeleteRecordsTopic
+
+        async def ask(
+            node: int | None, keys: list[TopicPartition]
+        ) -> dict[TopicPartition, int | ClientError]:
+            topics = [
+                kind(
+                    name=topic,
+                    partitions=[
+                        kind.DeleteRecordsPartition(
+                            partition_index=each, offset=before[TopicPartition(topic, each)]
+                        )
+                        for each in partitions
+                    ],
+                )
+                for topic, partitions in by_topic(keys).items()
+            ]
+            request = DeleteRecordsRequest(topics=topics, timeout_ms=self._desk.budget_ms(timeout_ms))
+            answer = await self._desk.send(node, request, DeleteRecordsResponse)
+            return by_partition(answer.topics, lambda each: int(each.low_watermark))
+
+        return await self._desk.settle(before, self._desk.at_leader, ask, timeout_ms, again=LEADER_MOVED)
+
+    async def elect(
+        self,
+        partitions: Iterable[TopicPartition] | None = None,
+        kind: ElectionType = ElectionType.PREFERRED,
+        *,
+        timeout_ms: float | None = None,
+    ) -> dict[TopicPartition, bool]:
+        """Elect leaders, of all partitions when none are named; return whether each has a new one."""
+        wanted = None if partitions is None else list(partitions)
+        request = ElectLeadersRequest(
+            election_type=kind,
+            topic_partitions=None
+            if wanted is None
+            else [
+                ElectLeadersRequest.TopicPartitions(topic=topic, partitions=numbers)
+                for topic, numbers in by_topic(wanted).items()
+            ],
+            timeout_ms=self._desk.budget_ms(timeout_ms),
+        )
+        answer = await self._desk.one(request, ElectLeadersResponse, "the election", timeout_ms)
+        outcomes: dict[TopicPartition, bool | ClientError] = {}
+        for topic in answer.replica_election_results:
+            for each in topic.partition_result:
+                key = TopicPartition(topic.topic, each.partition_id)
+                unneeded = each.error_code == ErrorCode.ELECTION_NOT_NEEDED
+                outcomes[key] = not unneeded if unneeded else failure(each, str(key)) or True
+        return settled(outcomes)
+
+    async def reassign(
+        self,
+        replicas: Mapping[TopicPartition, Sequence[int] | None],
+        *,
+        allow_replication_factor_change: bool = True,
+        timeout_ms: float | None = None,
+    ) -> None:
+        """Begin to move partitions to these brokers, the preferred leader first; None cancels a move."""
+        kind = AlterPartitionReassignmentsRequest.ReassignableTopic
+
+        def moved(
+            topic: str, number: int
+        ) -> AlterPartitionReassignmentsRequest.ReassignableTopic.ReassignablePartition:
+            brokers = replicas[TopicPartition(topic, number)]
+            return kind.ReassignablePartition(
+                partition_index=number, replicas=None if brokers is None else list(brokers)
+            )
+
+        async def ask(
+            node: int | None, keys: list[TopicPartition]
+        ) -> dict[TopicPartition, ClientError | None]:
+            request = AlterPartitionReassignmentsRequest(
+                timeout_ms=self._desk.budget_ms(timeout_ms),
+                allow_replication_factor_change=allow_replication_factor_change,
+                topics=[
+                    kind(name=topic, partitions=[moved(topic, each) for each in partitions])
+                    for topic, partitions in by_topic(keys).items()
+                ],
+            )
+            answer = await self._desk.send(node, request, AlterPartitionReassignmentsResponse)
+            refusal = failure(answer, "the reassignment")
+            if refusal is not None:
+                return dict.fromkeys(keys, refusal)
+            return by_partition(answer.responses, nothing)
+
+        await self._desk.settle(replicas, anywhere, ask, timeout_ms)
+
+    async def reassignments(
+        self, partitions: Iterable[TopicPartition] | None = None, *, timeout_ms: float | None = None
+    ) -> dict[TopicPartition, Reassignment]:
+        """Return the partitions on the move, of all or of these."""
+        kind = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics
+        request = ListPartitionReassignmentsRequest(
+            timeout_ms=self._desk.budget_ms(timeout_ms),
+            topics=None
+            if partitions is None
+            else [kind(name=topic, partition_indexes=each) for topic, each in by_topic(partitions).items()],
+        )
+        answer = await self._desk.one(
+            request, ListPartitionReassignmentsResponse, "the list of reassignments", timeout_ms
+        )
+        return {
+            TopicPartition(topic.name, each.partition_index): Reassignment(
+                tuple(each.replicas), tuple(each.adding_replicas), tuple(each.removing_replicas)
+            )
+            for topic in answer.topics
+            for each in topic.partitions
+        }

@@ -1,0 +1,76 @@
+"""Producers that partitions remember."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from ottla.client.admin.answer import by_partition
+from ottla.client.admin.asking import Desk, Where
+from ottla.client.admin.errand import LEADER_MOVED
+from ottla.client.admin.question import by_topic
+from ottla.client.errors import ClientError
+from ottla.client.record import TopicPartition
+from ottla.wire.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerState:
+    """A producer as a partition's leader remembers it. The offset is None unless a transaction of its is open."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int | None
+    transaction_start_offset: int | None
+
+
+class Producers:
+    """Producers, as `admin.producers`."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def describe(
+        self,
+        partitions: Iterable[TopicPartition],
+        *,
+        broker: int | None = None,
+        timeout_ms: float | None = None,
+    ) -> dict[TopicPartition, tuple[ProducerState, ...]]:
+        """Return the producers active on partitions, as the leaders know them, or some other broker.
+
+        Raises Refused, TimedOut or, about several partitions, SomeFailed.
+        """
+
+        async def at_that_broker(keys: Collection[TopicPartition]) -> dict[TopicPartition, Where]:
+            assert broker is not None
+            return dict.fromkeys(keys, (await self._desk.at_broker([broker]))[broker])
+
+        async def ask(
+            node: int | None, keys: list[TopicPartition]
+        ) -> dict[TopicPartition, tuple[ProducerState, ...] | ClientError]:
+            request = DescribeProducersRequest(
+                topics=[
+                    DescribeProducersRequest.TopicRequest(name=topic, partition_indexes=numbers)
+                    for topic, numbers in by_topic(keys).items()
+                ]
+            )
+            answer = await self._desk.send(node, request, DescribeProducersResponse)
+            return by_partition(answer.topics, lambda each: tuple(map(_state, each.active_producers)))
+
+        if broker is not None:
+            return await self._desk.settle(partitions, at_that_broker, ask, timeout_ms)
+        return await self._desk.settle(partitions, self._desk.at_leader, ask, timeout_ms, again=LEADER_MOVED)
+
+
+def _state(
+    each: DescribeProducersResponse.TopicResponse.PartitionResponse.ProducerState,
+) -> ProducerState:
+    return ProducerState(
+        each.producer_id,
+        each.producer_epoch,
+        each.last_sequence,
+        each.last_timestamp,
+        each.coordinator_epoch if each.coordinator_epoch >= 0 else None,
+        each.current_txn_start_offset if each.current_txn_start_offset >= 0 else None,
+    )

@@ -1,0 +1,123 @@
+"""SCRAM credentials of users. A password never leaves this process: brokers are sent what is derived from it."""
+
+import enum
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ottla.client.admin.answer import failure
+from ottla.client.admin.asking import Desk, anywhere
+from ottla.client.admin.errand import settled
+from ottla.client.admin.question import names_of
+from ottla.client.errors import ClientError
+from ottla.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+)
+from ottla.wire.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+)
+from ottla.world.entropy import Entropy, RealEntropy
+
+_ITERATIONS = 4096
+_SALT_BYTES = 32
+
+
+class ScramMechanism(enum.IntEnum):
+    """Which hash, by its number on the wire."""
+
+    UNKNOWN = 0
+    SCRAM_SHA_256 = 1
+    SCRAM_SHA_512 = 2
+
+    @property
+    def hash_name(self) -> str:
+        """The name that Python has for the hash."""
+        return {1: "sha256", 2: "sha512"}[self.value]
+
+
+class ScramCredential(NamedTuple):
+    """A credential that a user has."""
+
+    mechanism: ScramMechanism
+    iterations: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewCredential:
+    """A credential to be set. Without a salt, one is drawn."""
+
+    mechanism: ScramMechanism
+    password: str | bytes = field(repr=False)
+    iterations: int = _ITERATIONS
+    salt: bytes | None = field(default=None, repr=False)
+
+
+class Scram:
+    """SCRAM credentials, as `admin.scram`. Every call raises Refused, TimedOut or, about several users, SomeFailed."""
+
+    def __init__(self, desk: Desk, entropy: Entropy | None = None) -> None:
+        self._desk = desk
+        self._entropy: Entropy = entropy or RealEntropy()
+
+    async def describe(
+        self, users: str | Iterable[str] | None = None, *, timeout_ms: float | None = None
+    ) -> dict[str, tuple[ScramCredential, ...]]:
+        """Return the credentials of all users, or of these."""
+        kind = DescribeUserScramCredentialsRequest.UserName
+        request = DescribeUserScramCredentialsRequest(
+            users=None if users is None else [kind(name=name) for name in names_of(users)]
+        )
+        answer = await self._desk.one(
+            request, DescribeUserScramCredentialsResponse, "the SCRAM credentials", timeout_ms
+        )
+        return settled(
+            {
+                each.user: failure(each, f"user {each.user}")
+                or tuple(
+                    ScramCredential(ScramMechanism(info.mechanism), info.iterations)
+                    for info in each.credential_infos
+                )
+                for each in answer.results
+            }
+        )
+
+    async def alter(
+        self,
+        set: Mapping[str, NewCredential] | None = None,
+        delete: Mapping[str, ScramMechanism] | None = None,
+        *,
+        timeout_ms: float | None = None,
+    ) -> None:
+        """Set credentials of some users, and delete those of others."""
+        kind = AlterUserScramCredentialsRequest
+        new = {user: self._salted(user, each) for user, each in (set or {}).items()}
+        gone = {
+            user: kind.ScramCredentialDeletion(name=user, mechanism=each)
+            for user, each in (delete or {}).items()
+        }
+
+        async def ask(node: int | None, keys: list[str]) -> dict[str, ClientError | None]:
+            request = kind(
+                deletions=[gone[key] for key in keys if key in gone],
+                upsertions=[new[key] for key in keys if key in new],
+            )
+            answer = await self._desk.send(node, request, AlterUserScramCredentialsResponse)
+            return {each.user: failure(each, f"user {each.user}") for each in answer.results}
+
+        await self._desk.settle([*new, *gone], anywhere, ask, timeout_ms)
+
+    def _salted(
+        self, user: str, new: NewCredential
+    ) -> AlterUserScramCredentialsRequest.ScramCredentialUpsertion:
+        salt = new.salt or bytes(self._entropy.below(256) for _ in range(_SALT_BYTES))
+        password = new.password.encode() if isinstance(new.password, str) else new.password
+        return AlterUserScramCredentialsRequest.ScramCredentialUpsertion(
+            name=user,
+            mechanism=new.mechanism,
+            iterations=new.iterations,
+            salt=salt,
+            salted_password=hashlib.pbkdf2_hmac(new.mechanism.hash_name, password, salt, new.iterations),
+        )

@@ -1,0 +1,257 @@
+"""Topics: create, delete, list, describe, and give them more partitions.
+
+T1  A change is returned from once a broker shows it, or a few seconds have passed: brokers learn of changes after the
+    controller has made them, and whoever creates a topic wants to use it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import TypeAlias
+
+from ottla.client.admin.answer import failure
+from ottla.client.admin.asking import Desk, anywhere
+from ottla.client.admin.errand import LEADER_MOVED
+from ottla.client.admin.question import names_of
+from ottla.client.admin.topic import (
+    CreatedTopic,
+    NewPartitions,
+    NewTopic,
+    TopicDescription,
+    TopicListing,
+    creatable,
+    created,
+    described,
+    growing,
+)
+from ottla.client.errors import ClientError, refused
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from ottla.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from ottla.wire.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+)
+from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
+from ottla.wire.uuid import uuid_bytes, uuid_text
+
+_PAGE = 2000
+_SHOWN_MS_MAX = 5000.0
+_Condition: TypeAlias = Callable[[MetadataResponse.MetadataResponseTopic], bool]
+
+
+class Topics:
+    """Topics, as `admin.topics`. Every call raises Refused, TimedOut or, about several topics, SomeFailed."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def create(
+        self,
+        topics: str | NewTopic | Iterable[str | NewTopic],
+        *,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        configs: Mapping[str, object] | None = None,
+        validate_only: bool = False,
+        timeout_ms: float | None = None,
+    ) -> dict[str, CreatedTopic]:
+        """Make topics. The numbers and configs given here are for those named by a text alone."""
+        several = [topics] if isinstance(topics, str | NewTopic) else topics
+        wanted = {
+            each.name: each
+            for each in (
+                NewTopic(topic, partitions, replication_factor, configs or {})
+                if isinstance(topic, str)
+                else topic
+                for topic in several
+            )
+        }
+
+        async def ask(node: int | None, names: list[str]) -> dict[str, CreatedTopic | ClientError]:
+            request = CreateTopicsRequest(
+                topics=[creatable(wanted[name]) for name in names],
+                timeout_ms=self._desk.budget_ms(timeout_ms),
+                validate_only=validate_only,
+            )
+            answer = await self._desk.send(node, request, CreateTopicsResponse)
+            return {each.name: failure(each, f"topic {each.name}") or created(each) for each in answer.topics}
+
+        made = await self._desk.settle(wanted, anywhere, ask, timeout_ms)
+        if not validate_only:
+            await self._shown(dict.fromkeys(made, _led), timeout_ms)
+        return made
+
+    async def delete(
+        self,
+        topics: str | Iterable[str] = (),
+        *,
+        ids: str | Iterable[str] = (),
+        timeout_ms: float | None = None,
+    ) -> None:
+        """Delete topics by name or by id, with everything in them."""
+        state = DeleteTopicsRequest.DeleteTopicState
+        wanted: dict[str, DeleteTopicsRequest.DeleteTopicState] = {
+            name: state(name=name) for name in names_of(topics)
+        }
+        wanted |= {each: state(name=None, topic_id=uuid_bytes(each)) for each in names_of(ids)}
+
+        async def ask(node: int | None, keys: list[str]) -> dict[str, str | ClientError | None]:
+            request = DeleteTopicsRequest(
+                topics=[wanted[key] for key in keys],
+                # What stands for the names where ids are not yet known.
+                topic_names=[key for key in keys if wanted[key].name is not None],
+                timeout_ms=self._desk.budget_ms(timeout_ms),
+            )
+            answer = await self._desk.send(node, request, DeleteTopicsResponse)
+            outcomes: dict[str, str | ClientError | None] = {}
+            for each in answer.responses:
+                key = each.name if each.name in wanted else uuid_text(each.topic_id)
+                outcomes[key or ""] = failure(each, f"topic {key}") or each.name
+            return outcomes
+
+        gone = await self._desk.settle(wanted, anywhere, ask, timeout_ms)
+        await self._shown({name: _gone for name in gone.values() if name is not None}, timeout_ms)
+
+    async def list(
+        self, *, internal: bool = False, timeout_ms: float | None = None
+    ) -> dict[str, TopicListing]:
+        """Return every topic by name, those that brokers keep for themselves only when asked for."""
+        answer = await self._desk.one(
+            MetadataRequest(topics=None, allow_auto_topic_creation=False),
+            MetadataResponse,
+            "the list of topics",
+            timeout_ms,
+        )
+        return {
+            each.name: TopicListing(
+                each.name, uuid_text(each.topic_id), each.is_internal, len(each.partitions)
+            )
+            for each in sorted(answer.topics, key=lambda topic: topic.name or "")
+            if each.name is not None and (internal or not each.is_internal)
+        }
+
+    async def describe(
+        self,
+        topics: str | Iterable[str] = (),
+        *,
+        ids: str | Iterable[str] = (),
+        operations: bool = False,
+        page: int = _PAGE,
+        timeout_ms: float | None = None,
+    ) -> dict[str, TopicDescription]:
+        """Return topics with their partitions, by name or by id, `page` partitions of them in an answer."""
+        names, by_id = names_of(topics), names_of(ids)
+        # Only the answer in pages has eligible leaders, and only the other one knows ids.
+        if by_id or not await self._desk.serves(DescribeTopicPartitionsRequest):
+            return await self._describe(names, by_id, operations, timeout_ms)
+
+        async def ask(node: int | None, keys: list[str]) -> dict[str, TopicDescription | ClientError]:
+            return await self._describe_pages(node, keys, page, operations)
+
+        return await self._desk.settle(names, anywhere, ask, timeout_ms)
+
+    async def _describe_pages(
+        self, node: int | None, names: Sequence[str], page: int, operations: bool
+    ) -> dict[str, TopicDescription | ClientError]:
+        outcomes: dict[str, TopicDescription | ClientError] = {}
+        cursor: DescribeTopicPartitionsRequest.Cursor | None = None
+        while True:
+            request = DescribeTopicPartitionsRequest(
+                topics=[DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in sorted(names)],
+                response_partition_limit=page,
+                cursor=cursor,
+            )
+            answer = await self._desk.send(node, request, DescribeTopicPartitionsResponse)
+            for each in answer.topics:
+                name = each.name or ""
+                known = outcomes.get(name)
+                outcomes[name] = failure(each, f"topic {name}") or described(
+                    each, known if isinstance(known, TopicDescription) else None, with_operations=operations
+                )
+            if answer.next_cursor is None:
+                return outcomes
+            following = answer.next_cursor
+            cursor = DescribeTopicPartitionsRequest.Cursor(
+                topic_name=following.topic_name, partition_index=following.partition_index
+            )
+            names = [name for name in names if name >= following.topic_name]
+
+    async def _describe(
+        self, names: Sequence[str], ids: Sequence[str], operations: bool, timeout_ms: float | None
+    ) -> dict[str, TopicDescription]:
+        topic = MetadataRequest.MetadataRequestTopic
+
+        async def ask(node: int | None, keys: list[str]) -> dict[str, TopicDescription | ClientError]:
+            request = MetadataRequest(
+                topics=[
+                    topic(name=None, topic_id=uuid_bytes(key)) if key in ids else topic(name=key)
+                    for key in keys
+                ],
+                allow_auto_topic_creation=False,
+                include_topic_authorized_operations=operations,
+            )
+            answer = await self._desk.send(node, request, MetadataResponse)
+            outcomes: dict[str, TopicDescription | ClientError] = {}
+            for each in answer.topics:
+                key = each.name if each.name in names else uuid_text(each.topic_id)
+                outcomes[key or ""] = failure(each, f"topic {key}") or described(
+                    each, with_operations=operations
+                )
+            return outcomes
+
+        return await self._desk.settle([*names, *ids], anywhere, ask, timeout_ms)
+
+    async def add_partitions(
+        self,
+        counts: Mapping[str, int | NewPartitions],
+        *,
+        validate_only: bool = False,
+        timeout_ms: float | None = None,
+    ) -> None:
+        """Give topics more partitions: `counts` says how many each shall have in all."""
+
+        async def ask(node: int | None, names: list[str]) -> dict[str, ClientError | None]:
+            request = CreatePartitionsRequest(
+                topics=[growing(name, counts[name]) for name in names],
+                timeout_ms=self._desk.budget_ms(timeout_ms),
+                validate_only=validate_only,
+            )
+            answer = await self._desk.send(node, request, CreatePartitionsResponse)
+            return {each.name: failure(each, f"topic {each.name}") for each in answer.results}
+
+        await self._desk.settle(counts, anywhere, ask, timeout_ms)
+        if not validate_only:
+            await self._shown({name: _grown(count) for name, count in counts.items()}, timeout_ms)
+
+    async def _shown(self, conditions: Mapping[str, _Condition], timeout_ms: float | None) -> None:
+        """Wait until a broker shows topics as they should be, but not for long."""
+
+        async def ask(node: int | None, keys: list[str]) -> dict[str, bool | ClientError]:
+            request = MetadataRequest(
+                topics=[MetadataRequest.MetadataRequestTopic(name=key) for key in keys],
+                allow_auto_topic_creation=False,
+            )
+            answer = await self._desk.send(node, request, MetadataResponse)
+            late = refused(ErrorCode.LEADER_NOT_AVAILABLE)
+            return {each.name or "": conditions[each.name or ""](each) or late for each in answer.topics}
+
+        limit_ms = _SHOWN_MS_MAX if timeout_ms is None else min(timeout_ms, _SHOWN_MS_MAX)
+        with suppress(ClientError):
+            await self._desk.settle(conditions, anywhere, ask, limit_ms, again=LEADER_MOVED)
+
+
+def _led(topic: MetadataResponse.MetadataResponseTopic) -> bool:
+    if topic.error_code:
+        # Whoever may not see it will not see it later.
+        return topic.error_code not in LEADER_MOVED
+    return all(each.leader_id >= 0 for each in topic.partitions)
+
+
+def _gone(topic: MetadataResponse.MetadataResponseTopic) -> bool:
+    return bool(topic.error_code)
+
+
+def _grown(wanted: int | NewPartitions) -> _Condition:
+    count = wanted.count if isinstance(wanted, NewPartitions) else wanted
+    return lambda topic: _led(topic) and (bool(topic.error_code) or len(topic.partitions) >= count)

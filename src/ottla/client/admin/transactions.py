@@ -1,0 +1,193 @@
+"""Transactions: list, describe, abort one that hangs, fence producers."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ottla.client.admin.answer import by_partition, failure, nothing
+from ottla.client.admin.asking import TRANSACTION, Desk
+from ottla.client.admin.errand import LEADER_MOVED
+from ottla.client.admin.producers import ProducerState
+from ottla.client.admin.question import names_of
+from ottla.client.errors import ClientError, Refused
+from ottla.client.record import TopicPartition
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
+from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from ottla.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from ottla.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionListing:
+    """A transactional id in a list. The state is Kafka's word for it, such as Ongoing or CompleteCommit."""
+
+    transactional_id: str
+    producer_id: int
+    state: str
+    coordinator: int
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionDescription:
+    """A transactional id with its current or last transaction. The start is None when none is open."""
+
+    transactional_id: str
+    coordinator: int
+    state: str
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    start_time_ms: int | None
+    partitions: frozenset[TopicPartition]
+
+
+class FencedProducer(NamedTuple):
+    """The id and epoch that have taken a producer's place."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+class Transactions:
+    """Transactions, as `admin.transactions`. Every call raises Refused, TimedOut or, about several ids, SomeFailed."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def list(
+        self,
+        *,
+        states: Iterable[str] = (),
+        producer_ids: Iterable[int] = (),
+        running_ms: int = -1,
+        pattern: str | None = None,
+        timeout_ms: float | None = None,
+    ) -> dict[str, TransactionListing]:
+        """Return transactional ids: all, or those in these states, of these producers, with a transaction open for
+        longer than `running_ms`, whose id matches a pattern.
+        """
+        request = ListTransactionsRequest(
+            state_filters=names_of(states),
+            producer_id_filters=[*producer_ids],
+            duration_filter=running_ms,
+            transactional_id_pattern=pattern,
+        )
+
+        async def ask(
+            node: int | None,
+            keys: list[int],
+        ) -> dict[int, ListTransactionsResponse | ClientError]:
+            answer = await self._desk.send(node, request, ListTransactionsResponse)
+            if answer.unknown_state_filters:
+                strange = ", ".join(answer.unknown_state_filters)
+                return {
+                    keys[0]: Refused(ErrorCode.INVALID_REQUEST, f"there is no transaction state {strange}")
+                }
+            return {keys[0]: failure(answer, f"broker {node}") or answer}
+
+        answers = await self._desk.settle(
+            await self._desk.brokers(timeout_ms), self._desk.at_broker, ask, timeout_ms
+        )
+        return {
+            each.transactional_id: TransactionListing(
+                each.transactional_id, each.producer_id, each.transaction_state, node
+            )
+            for node, answer in answers.items()
+            for each in answer.transaction_states
+        }
+
+    async def describe(
+        self, transactional_ids: str | Iterable[str], *, timeout_ms: float | None = None
+    ) -> dict[str, TransactionDescription]:
+        """Return transactional ids with their current or last transaction."""
+
+        async def ask(node: int | None, keys: list[str]) -> dict[str, TransactionDescription | ClientError]:
+            request = DescribeTransactionsRequest(transactional_ids=keys)
+            answer = await self._desk.send(node, request, DescribeTransactionsResponse)
+            return {
+                each.transactional_id: failure(each, f"transactional id {each.transactional_id}")
+                or _described(each, -1 if node is None else node)
+                for each in answer.transaction_states
+            }
+
+        place = self._desk.at_coordinator(TRANSACTION)
+        return await self._desk.settle(names_of(transactional_ids), place, ask, timeout_ms)
+
+    async def fence(
+        self, transactional_ids: str | Iterable[str], *, timeout_ms: float | None = None
+    ) -> dict[str, FencedProducer]:
+        """Abort what transactional ids have open, and shut out the producers that use them now."""
+
+        async def fence_one(node: int | None, key: str) -> FencedProducer | ClientError:
+            request = InitProducerIdRequest(
+                transactional_id=key, transaction_timeout_ms=self._desk.budget_ms(timeout_ms)
+            )
+            try:
+                answer = await self._desk.send(node, request, InitProducerIdResponse)
+            except ClientError as error:
+                return error
+            refusal = failure(answer, f"transactional id {key}")
+            return refusal or FencedProducer(answer.producer_id, answer.producer_epoch)
+
+        async def ask(node: int | None, keys: list[str]) -> dict[str, FencedProducer | ClientError]:
+            async with asyncio.TaskGroup() as tasks:
+                fenced = {key: tasks.create_task(fence_one(node, key)) for key in keys}
+            return {key: task.result() for key, task in fenced.items()}
+
+        place = self._desk.at_coordinator(TRANSACTION)
+        return await self._desk.settle(names_of(transactional_ids), place, ask, timeout_ms)
+
+    async def abort(
+        self, partition: TopicPartition, producer: ProducerState, *, timeout_ms: float | None = None
+    ) -> None:
+        """End a transaction that its coordinator has forgotten, in one partition, by a marker of its own.
+
+        The producer is one of `admin.producers.describe`. A transaction that a coordinator still knows ends by
+        `fence`; aborted here, it would be aborted in this partition alone.
+        """
+        marker = WriteTxnMarkersRequest.WritableTxnMarker
+        request = WriteTxnMarkersRequest(
+            markers=[
+                marker(
+                    producer_id=producer.producer_id,
+                    producer_epoch=producer.producer_epoch,
+                    transaction_result=False,
+                    topics=[
+                        marker.WritableTxnMarkerTopic(
+                            name=partition.topic, partition_indexes=[partition.partition]
+                        )
+                    ],
+                    coordinator_epoch=producer.coordinator_epoch or 0,
+                )
+            ]
+        )
+
+        async def ask(
+            node: int | None, keys: list[TopicPartition]
+        ) -> dict[TopicPartition, ClientError | None]:
+            answer = await self._desk.send(node, request, WriteTxnMarkersResponse)
+            return by_partition([topic for each in answer.markers for topic in each.topics], nothing)
+
+        await self._desk.settle([partition], self._desk.at_leader, ask, timeout_ms, again=LEADER_MOVED)
+
+
+def _described(
+    each: DescribeTransactionsResponse.TransactionState, coordinator: int
+) -> TransactionDescription:
+    return TransactionDescription(
+        each.transactional_id,
+        coordinator,
+        each.transaction_state,
+        each.producer_id,
+        each.producer_epoch,
+        each.transaction_timeout_ms,
+        each.transaction_start_time_ms if each.transaction_start_time_ms >= 0 else None,
+        frozenset(
+            TopicPartition(topic.topic, number) for topic in each.topics for number in topic.partitions
+        ),
+    )

@@ -1,0 +1,191 @@
+"""The blocking face: the same clients without asyncio, from plain threads."""
+
+import threading
+import time
+
+import pytest
+
+from ottla.client import RebalanceListener, TopicPartition
+from ottla.client.blocking import Admin, Consumer, Producer
+from ottla.client.errors import BufferFull, ClientError, Closed, NoBroker, RecordTooLarge, WrongState
+from ottla.metadata.settings.error import SettingError
+from tests.peers.server import free_ports
+
+EARLIEST = {"auto.offset.reset": "earliest"}
+
+
+def no_thread_left() -> bool:
+    return not [each for each in threading.enumerate() if each.name == "ottla-client"]
+
+
+@pytest.fixture(autouse=True)
+def _ends_with_its_thread():
+    yield
+    assert no_thread_left()
+
+
+def test_ten_lines_to_the_first_message(bootstrap, topic):
+    with Producer(bootstrap) as producer:
+        producer.send(topic, b"hello")
+    with Consumer(bootstrap, EARLIEST, group_id=topic) as consumer:
+        consumer.subscribe([topic])
+        for record in consumer:
+            assert record.value == b"hello"
+            break
+
+
+def test_records_of_a_thread_keep_their_order_and_each_delivery_tells_its_own(bootstrap, topic):
+    with Producer(bootstrap) as producer:
+        deliveries = [producer.send(topic, b"%d" % n, partition=0) for n in range(5_000)]
+        assert [each.result().offset for each in deliveries] == list(range(5_000))
+    with Consumer(bootstrap) as consumer:
+        consumer.assign([TopicPartition(topic, 0)])
+        consumer.seek_to_beginning()
+        found = []
+        while len(found) < 5_000:
+            found += consumer.poll(5_000)
+        assert [record.value for record in found] == [b"%d" % n for n in range(5_000)]
+        assert consumer.position(TopicPartition(topic, 0)) == 5_000
+
+
+def test_many_threads_send_through_one_producer(bootstrap, topic):
+    with Producer(bootstrap, linger_ms=1) as producer:
+
+        def work(name):
+            for n in range(500):
+                producer.send(topic, b"%d %d" % (name, n), partition=0)
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        producer.flush()
+        assert producer.statistics().records_sent == 2_000
+    with Consumer(bootstrap) as consumer:
+        consumer.assign([(topic, 0)])
+        consumer.seek_to_beginning()
+        seen = {n: [] for n in range(4)}
+        while sum(map(len, seen.values())) < 2_000:
+            for record in consumer.poll(5_000):
+                name, n = map(int, record.value.split())
+                seen[name].append(n)
+        assert all(each == list(range(500)) for each in seen.values())
+
+
+def test_errors_of_a_record_come_out_of_its_delivery_and_callbacks_hear_of_them(bootstrap, topic):
+    heard = []
+    with Producer(bootstrap, max_request_size=1_000) as producer:
+        refused = producer.send(topic, bytes(2_000))
+        refused.when_done(lambda metadata, error: heard.append(error))
+        fine = producer.send(topic, b"x")
+        fine.when_done(lambda metadata, error: heard.append(error))
+        with pytest.raises(RecordTooLarge):
+            refused.result(10)
+        assert fine.result(10).offset == 0
+        assert isinstance(refused.exception(), RecordTooLarge)
+    assert [type(each) for each in heard] == [RecordTooLarge, type(None)]
+
+
+def test_who_finds_no_room_waits_and_then_hears_why(bootstrap, topic):
+    [port] = free_ports(1)
+    with Producer(bootstrap, buffer_memory=100_000, batch_size=16_384, max_block_ms=200) as producer:
+        producer.deliver(topic, b"first")
+        deliveries = [producer.send(topic, bytes(10_000)) for _ in range(100)]
+        assert {each.result().topic for each in deliveries} == {topic}
+    with pytest.raises(NoBroker, match="hint:"), Producer(f"127.0.0.1:{port}", max_block_ms=200):
+        pass
+
+
+def test_transactions(bootstrap, topic):
+    with Producer(bootstrap, transactional_id=topic) as producer:
+        with producer.transaction():
+            producer.send(topic, b"kept")
+        with pytest.raises(ZeroDivisionError), producer.transaction():
+            producer.send(topic, b"dropped")
+            _ = 1 / 0
+        with producer.transaction():
+            producer.send(topic, b"kept too")
+    with Consumer(bootstrap, isolation_level="read_committed") as consumer:
+        consumer.assign([(topic, 0)])
+        consumer.seek_to_beginning()
+        found = []
+        while len(found) < 2:
+            found += [record.value for record in consumer.poll(5_000)]
+        assert found == [b"kept", b"kept too"]
+
+
+def test_a_listener_runs_in_the_thread_that_polls_and_may_commit(bootstrap, topic):
+    with Producer(bootstrap) as producer:
+        producer.deliver(topic, b"x")
+    me, told = threading.current_thread(), []
+
+    class Listener(RebalanceListener):
+        def on_assigned(self, partitions):
+            assert threading.current_thread() is me
+            told.append(("assigned", list(partitions)))
+
+        def on_revoked(self, partitions):
+            consumer.commit()
+            told.append(("revoked", list(partitions)))
+
+    place = TopicPartition(topic, 0)
+    with Consumer(bootstrap, EARLIEST, group_id=topic, enable_auto_commit=False) as consumer:
+        consumer.subscribe([topic], listener=Listener())
+        while not consumer.poll(1_000):
+            pass
+        consumer.unsubscribe()
+        assert [what for what, _ in told] == ["assigned", "revoked"]
+        assert consumer.committed([place])[place].offset == 1
+
+
+def test_the_admin_by_noun(bootstrap, topic):
+    with Admin(bootstrap) as admin:
+        admin.topics.create(f"{topic}-made", partitions=3)
+        assert admin.topics.list()[f"{topic}-made"].partitions == 3
+        assert "create" in dir(admin.topics)
+        with pytest.raises(ClientError):
+            admin.topics.create(f"{topic}-made")
+
+
+def test_misuse_is_told(bootstrap, topic):
+    with pytest.raises(SettingError, match="linger.ms"):
+        Producer(bootstrap, linger_ms="soon")
+    producer = Producer(bootstrap)
+    with pytest.raises(WrongState, match="open"):
+        producer.flush()
+    producer.close()
+    with pytest.raises(Closed):
+        producer.flush()
+    producer.close()
+
+
+def test_an_interrupted_wait_leaves_the_consumer_usable(bootstrap, topic, monkeypatch):
+    from ottla.world.loop_thread import Waiting
+
+    with Producer(bootstrap) as producer, Consumer(bootstrap) as consumer:
+        producer.deliver(topic, b"x")
+        consumer.assign([(topic, 0)])
+        consumer.seek_to_end()
+        assert not consumer.poll(100)
+
+        def interrupted(self):
+            time.sleep(0.05)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Waiting, "wait", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                consumer.poll(60_000)
+        producer.deliver(topic, b"y")
+        assert [record.value for record in consumer.poll(5_000)] == [b"y"]
+
+
+def test_no_room_without_waiting(bootstrap, topic):
+    with Producer(bootstrap) as producer:
+        producer.deliver(topic, b"x")
+        producer._gate.shut()
+        with pytest.raises(BufferFull):
+            producer.send_nowait(topic, b"y")
+        producer._gate.open()
+        assert producer.send_nowait(topic, b"y").result().offset == 1

@@ -1,0 +1,229 @@
+"""Parcels and the shelf they wait on: order, eras, pauses, faults, deserializers, raw batches."""
+
+import gc
+import json
+
+import pytest
+
+from ottla.client.consumer.chunk import Chunk
+from ottla.client.consumer.parcel import Parcel, decoder, last_of
+from ottla.client.consumer.reading import Position, Reading
+from ottla.client.consumer.shelf import NEVER, Shelf
+from ottla.client.errors import Malformed, SerializationFailed
+from ottla.client.record import TopicPartition
+from ottla.client.serializer import Coding
+from ottla.wire.batch import build_batch
+from ottla.wire.control import end_transaction_batch
+from ottla.wire.record import Record as WireRecord
+
+
+def batch(first, count, epoch=4, value=b"v%d"):
+    records = [
+        WireRecord(n, 1_000 + n, b"k", value % n if b"%" in value else value)
+        for n in range(first, first + count)
+    ]
+    return bytes(build_batch(records, base_offset=first, leader_epoch=epoch))
+
+
+def reading(number=0, offset=0):
+    made = Reading(TopicPartition("t", number))
+    made.seek(Position(offset, -1, 1, 4))
+    return made
+
+
+def parcel(owner, data, node=1, offset=None):
+    start = owner.fetch_offset if offset is None else offset
+    chunk = Chunk("t", owner.partition.partition, memoryview(data), start)
+    end, epoch = last_of(data)
+    owner.fetch_offset = end
+    return Parcel(owner, node, chunk, end, epoch)
+
+
+def shelf(decode=None):
+    return Shelf(lambda each: each.is_fetchable, decode)
+
+
+def offsets(records):
+    return [record.offset for record in records]
+
+
+def test_the_last_whole_batch_says_where_to_go_on():
+    data = batch(10, 5, epoch=3) + batch(15, 7, epoch=4)
+    assert last_of(data) == (22, 4)
+    assert last_of(data[:-1]) == (15, 3)
+    assert last_of(data[:40]) is None
+    assert last_of(b"") is None
+
+
+def test_records_come_in_portions_and_the_position_follows():
+    owner, held = reading(), shelf()
+    held.put(parcel(owner, batch(0, 5) + batch(5, 5)))
+    records, moved = held.take(4)
+    assert (offsets(records), moved, owner.position.offset) == ([0, 1, 2, 3], True, 4)
+    assert offsets(held.take(4)[0]) == [4, 5, 6, 7]
+    assert held.bytes_of
+    assert offsets(held.take(4)[0]) == [8, 9]
+    assert owner.position == Position(10, 4, 1, 4)
+    assert held.take(4) == ([], False)
+    assert not held.bytes_of
+    assert held.records == 10
+
+
+def test_one_poll_takes_from_several_partitions_in_the_order_they_came():
+    one, two, held = reading(1), reading(2), shelf()
+    held.put(parcel(one, batch(0, 3)))
+    held.put(parcel(two, batch(0, 3)))
+    records, _ = held.take(5)
+    assert [(record.partition, record.offset) for record in records] == [
+        (1, 0),
+        (1, 1),
+        (1, 2),
+        (2, 0),
+        (2, 1),
+    ]
+    assert (one.position.offset, two.position.offset) == (3, 2)
+
+
+def test_records_before_the_position_are_passed_over():
+    owner, held = reading(offset=7), shelf()
+    held.put(parcel(owner, batch(5, 5), offset=7))
+    assert offsets(held.take(9)[0]) == [7, 8, 9]
+
+
+def test_an_earlier_era_is_thrown_away():
+    owner, held = reading(), shelf()
+    held.put(parcel(owner, batch(0, 5)))
+    owner.seek(Position(100))
+    assert held.take(9) == ([], False)
+    assert len(held) == 0
+    assert not held.bytes_of
+    assert owner.position.offset == 100
+
+
+def test_a_paused_partition_waits_and_holds_up_nobody():
+    one, two, held = reading(1), reading(2), shelf()
+    held.put(parcel(one, batch(0, 2)))
+    held.put(parcel(two, batch(0, 2)))
+    held.put(parcel(one, batch(2, 2)))
+    one.paused = True
+    assert [record.partition for record in held.take(9)[0]] == [2, 2]
+    assert len(held) == 2
+    one.paused = False
+    assert offsets(held.take(9)[0]) == [0, 1, 2, 3]
+
+
+def test_batches_without_records_for_the_application_move_the_position():
+    owner, held = reading(), shelf()
+    marker = bytes(
+        end_transaction_batch(
+            commit=True, producer_id=1, producer_epoch=0, coordinator_epoch=0, timestamp_ms=1, leader_epoch=6
+        )
+    )
+    held.put(parcel(owner, marker))
+    assert held.take(9) == ([], True)
+    assert owner.position == Position(1, 6, 1, 4)
+
+
+def broken(data, at):
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+def test_a_fault_comes_out_after_what_is_before_it_and_again_until_somebody_seeks():
+    good = batch(0, 3)
+    owner, held = reading(), shelf()
+    held.put(parcel(owner, good + broken(batch(3, 3), 80)))
+    assert offsets(held.take(9)[0]) == [0, 1, 2]
+    assert owner.position.offset == 3
+    for _ in range(2):
+        with pytest.raises(Malformed, match="offset 3 of t-0.*\n.*seek to offset 6"):
+            held.take(9)
+    assert owner.retry_at == NEVER
+    owner.seek(Position(6))
+    assert held.take(9) == ([], False)
+    assert owner.retry_at == 0
+
+
+def test_a_fault_waits_for_other_partitions_records():
+    bad, good, held = reading(1), reading(2), shelf()
+    held.put(parcel(good, batch(0, 2)))
+    held.put(parcel(bad, broken(batch(0, 2), 80)))
+    assert offsets(held.take(9)[0]) == [0, 1]
+    with pytest.raises(Malformed):
+        held.take(9)
+
+
+def test_deserializers_are_applied_and_see_where_a_record_comes_from():
+    seen = []
+
+    def contextual(topic, headers, data):
+        seen.append((topic, headers))
+        return data.decode()
+
+    owner = reading()
+    held = shelf(decoder(Coding(contextual, contextual=True), Coding(json.loads)))
+    held.put(parcel(owner, batch(0, 2, value=b"[%d]")))
+    records, _ = held.take(9)
+    assert [(record.key, record.value) for record in records] == [("k", [0]), ("k", [1])]
+    assert seen == [("t", ()), ("t", ())]
+    assert decoder(None, None) is None
+
+
+def test_a_record_that_cannot_be_deserialized_stops_before_it():
+    owner = reading()
+    held = shelf(decoder(None, Coding(lambda data: int(data[1:]) if data != b"v2" else 1 // 0)))
+    held.put(parcel(owner, batch(0, 5)))
+    assert [record.value for record in held.take(9)[0]] == [0, 1]
+    assert owner.position.offset == 2
+    for _ in range(2):
+        with pytest.raises(SerializationFailed, match="value of the record at offset 2 of t-0.*\n.*offset 3"):
+            held.take(9)
+    owner.seek(Position(3))
+    held.put(parcel(owner, batch(0, 5), offset=3))
+    assert [record.value for record in held.take(9)[0]] == [3, 4]
+
+
+def test_raw_parcels_move_the_position_and_can_be_given_back():
+    one, two, held = reading(1), reading(2), shelf()
+    held.put(parcel(one, batch(0, 5)))
+    held.put(parcel(two, batch(0, 5)))
+    first, second = held.take_raw(1 << 20)
+    assert (one.position.offset, two.position.offset, len(held)) == (5, 5, 0)
+    held.give_back(second, 5)
+    held.give_back(first, 2)
+    assert len(held) == 1
+    assert one.position.offset == 2
+    assert offsets(held.take(9)[0]) == [2, 3, 4]
+
+
+def test_raw_parcels_are_limited_by_size_but_one_comes_anyway():
+    owner, held = reading(), shelf()
+    held.put(parcel(owner, batch(0, 5)))
+    held.put(parcel(owner, batch(5, 5)))
+    assert len(held.take_raw(1)) == 1
+    assert owner.position.offset == 5
+    assert len(held.take_raw(1)) == 1
+
+
+def test_what_was_begun_as_objects_is_fetched_again_for_raw_reading():
+    owner, held = reading(), shelf()
+    held.put(parcel(owner, batch(0, 5)))
+    held.put(parcel(owner, batch(5, 5)))
+    held.take(2)
+    assert held.take_raw(1 << 20) == []
+    assert len(held) == 0
+    assert owner.fetch_offset == 2
+
+
+def test_opening_leaves_the_collector_as_it_was():
+    owner, held = reading(), shelf()
+    held.put(parcel(owner, batch(0, 5)))
+    held.put(parcel(owner, batch(5, 5)))
+    assert gc.isenabled()
+    held.take(5)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        held.take(5)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
