@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +45,24 @@ class Dump:
         """The records of a clan; `names` are those that were given to ids."""
         found: Written = {}
         known = {
-            value: name for name, value in names.items() if clan in name and isinstance(value, str | int)
+            value: name
+            for name, value in names.items()
+            if clan in name and name.startswith(("producer of", "member of"))
         }
         for topic, printed in self._printed.items():
             for key, value, transactional in _records(printed):
-                if clan in json.dumps(key) or key.get("producerId") in known:
+                if _owner(key).startswith(clan) or key.get("producerId") in known:
                     place = f"{topic} {json.dumps(_plain(key, known))}".replace(clan, "clan")
                     said = json.loads(json.dumps(_plain(value, known)).replace(clan, "clan"))
                     found.setdefault(place, []).append((said, transactional))
         return found
+
+
+def _owner(key: Any) -> str:
+    """Whose record it is: a group's, or that of a transactional id."""
+    data = key.get("data", {})
+    owner: str = data.get("group") or data.get("groupId") or data.get("transactionalId") or ""
+    return owner
 
 
 def _records(printed: str) -> Any:
@@ -78,6 +88,18 @@ def _plain(value: Any, known: dict[Any, str], name: str = "") -> Any:
         return "by chance"
     if "imestamp" in name:
         return "a moment" if value > 0 else value
+    if name == "leaderEpoch":  # how much it grows is up to whoever starts after a stop, or after a crash
+        return min(value, 1)
     if name in _PRODUCERS or isinstance(value, str):
         return known.get(value, value)
     return value
+
+
+def differences(one: Written, other: Written) -> list[str]:
+    """Where two clans have not written the same."""
+    found = []
+    for key in sorted(one.keys() | other.keys()):
+        for number, pair in enumerate(zip_longest(one.get(key, []), other.get(key, []))):
+            if pair[0] != pair[1]:
+                found.append(f"{key}, {number}: {pair[0]} and {pair[1]}")
+    return found

@@ -1,7 +1,7 @@
 """Groups, transactions and share groups worth inheriting, and what of them must outlive a change of server.
 
 Used where one server writes and another takes over. `fill` leaves some of each kind and state behind; `Heritage.take`
-asks a running server for all that a client can see of them, and `go_on` does what their owners do next.
+asks a running server for all that a client can see of them. What their owners do next is in heirs.py.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
+from ottla.broker.coordinators import partition_of
 from ottla.replicated.keyed import KeyedRecord
 from ottla.transactions.records import record_of
 from ottla.transactions.state import State
 from ottla.transactions.transaction import Transaction
 from ottla.wire.batch import build_batch
-from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.produce import ProduceRequest, ProduceResponse
 from ottla.wire.record import Record
 from tests.compat.answers import plain
 from tests.compat.asking_share import ACCEPT, REJECT, RELEASE, begin_at_the_beginning
 from tests.compat.asking_transactions import add, begin, producer, settle
-from tests.compat.rows import Scene, codes
+from tests.compat.rows import Scene
 from tests.compat.scenes import PATIENCE_MS, heartbeat, joining, look_for_coordinators
 from tests.peers.connection import Connection, request_frame
 from tests.peers.deadline import eventually
 
-E = ErrorCode
 NOW_MS = 1_760_000_000_000
 RECORDS = 20
 PARTITIONS = 3  # of each internal topic
 OVERDUE_MS = 1500
+NO_TASKS: dict[str, Any] = {"active_tasks": [], "standby_tasks": [], "warmup_tasks": []}
 
 # Few coordinators, so that they are soon read, and no patience with what is overdue.
 SETTINGS = {
@@ -43,6 +43,7 @@ SETTINGS = {
     "group.consumer.session.timeout.ms": "600000",
     "group.share.max.session.timeout.ms": "600000",
     "group.share.session.timeout.ms": "600000",
+    "group.streams.initial.rebalance.delay.ms": "0",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "300",
 }
 
@@ -54,12 +55,14 @@ class Clan:
         self.read, self.written, self.shared = f"{name}-read", f"{name}-written", f"{name}-shared"
         self.classic, self.offsets, self.consumer = f"{name}-classic", f"{name}-offsets", f"{name}-consumer"
         self.left, self.share, self.copied = f"{name}-left", f"{name}-share", f"{name}-copied"
+        self.streams = f"{name}-streams"
         self.committed, self.aborted, self.open = f"{name}-committed", f"{name}-aborted", f"{name}-open"
         self.prepared, self.overdue = f"{name}-prepared", f"{name}-overdue"
 
     @property
     def groups(self) -> list[str]:
-        return [self.classic, self.offsets, self.consumer, self.left, self.share, self.copied]
+        with_offsets = [self.classic, self.offsets, self.consumer, self.left, self.streams, self.copied]
+        return [*with_offsets, self.share]
 
 
 def fill(scene: Scene, clan: Clan) -> None:
@@ -73,6 +76,7 @@ def fill(scene: Scene, clan: Clan) -> None:
         fill_topic(scene, topic, RECORDS)
     _classic(scene, clan)
     _consumer(scene, clan)
+    _streams(scene, clan)
     _transactions(scene, clan)
     _share(scene, clan)
 
@@ -151,6 +155,18 @@ def _consumer(scene: Scene, clan: Clan) -> None:
     scene.do("ConsumerGroupHeartbeat", 1, **heartbeat(clan.left, "one", -1))
 
 
+def _streams(scene: Scene, clan: Clan) -> None:
+    """A streams group with a member that runs a task for each partition."""
+    parts = [{"subtopology_id": "only", "source_topics": [clan.read]}]
+    first = {"topology": {"epoch": 0, "subtopologies": parts}, "process_id": "process"}
+    first |= {"rebalance_timeout_ms": PATIENCE_MS} | NO_TASKS
+    joined = scene.do("StreamsGroupHeartbeat", 0, **heartbeat(clan.streams, "one", 0, **first))
+    epoch = scene.names[f"epoch of {clan.streams}"] = joined.member_epoch
+    runs = {"active_tasks": [{"subtopology_id": "only", "partitions": [0, 1]}]}
+    scene.do("StreamsGroupHeartbeat", 0, **heartbeat(clan.streams, "one", epoch, **(NO_TASKS | runs)))
+    commit(scene, clan.streams, clan.read, 6, "", member_id="one", generation_id_or_member_epoch=epoch)
+
+
 def _transactions(scene: Scene, clan: Clan) -> None:
     """Transactions that were committed and aborted, one that is open, and one whose end is decided."""
     commit(scene, clan.copied, clan.read, 2, "before")
@@ -187,7 +203,7 @@ def consumed(scene: Scene, clan: Clan, name: str, offset: int) -> None:
 
 
 def decide(scene: Scene, clan: Clan) -> None:
-    """Write down that a transaction is to be committed, behind the coordinator's back: its successor will find it so."""
+    """Write down that a transaction is to be committed, behind its coordinator's back: the next will find it so."""
     asked = scene.do("DescribeTransactions", 0, transactional_ids=[clan.prepared]).transaction_states[0]
     step = Transaction(
         asked.producer_id,
@@ -207,8 +223,6 @@ def decide(scene: Scene, clan: Clan) -> None:
 
 
 def _write_internal(scene: Scene, topic: str, name: str, record: KeyedRecord) -> None:
-    from ottla.broker.coordinators import partition_of
-
     key, value = record.encode()
     part = ProduceRequest.TopicProduceData.PartitionProduceData(
         index=partition_of(name, PARTITIONS),
@@ -289,8 +303,10 @@ class Heritage:
     classic: Any
     consumer: Any
     share: Any
+    streams: Any
     offsets: Any
     transactions: Any
+    transactions_listed: Any
     share_offsets: Any
     share_state: Any
     producers: Any
@@ -311,10 +327,17 @@ class Heritage:
             consumer=_all(
                 scene, scene.do("ConsumerGroupDescribe", 1, group_ids=[clan.consumer, clan.left]).groups
             ),
+            streams=_all(scene, scene.do("StreamsGroupDescribe", 0, group_ids=[clan.streams]).groups),
             share=_all(scene, scene.do("ShareGroupDescribe", 1, group_ids=[clan.share]).groups),
             offsets=_all(scene, scene.do("OffsetFetch", 8, groups=wanted).groups),
             transactions=_all(
                 scene, scene.do("DescribeTransactions", 0, transactional_ids=ids).transaction_states
+            ),
+            transactions_listed=_all(
+                scene,
+                scene.do(
+                    "ListTransactions", 2, producer_id_filters=[scene[f"producer of {name}"] for name in ids]
+                ).transaction_states,
             ),
             share_offsets=_all(
                 scene,
@@ -358,58 +381,3 @@ def _producers(scene: Scene, clan: Clan) -> Any:
     ended = scene[f"producer of {clan.prepared}"]
     active = answer.topics[0].partitions[0].active_producers
     return _all(scene, (each for each in active if each.producer_id != ended))
-
-
-def go_on(scene: Scene, clan: Clan) -> None:
-    """What the owners do next: members stay, offsets are read, transactions end, and old producers are fenced."""
-    generation = {"generation_id": scene[f"generation of {clan.classic}"]}
-    who = {"group_id": clan.classic, "member_id": scene[f"member of {clan.classic}"]}
-    scene.do("Heartbeat", 4, **who, **generation, group_instance_id="instance")
-    epoch = scene[f"epoch of {clan.consumer}"]
-    assert (
-        scene.do("ConsumerGroupHeartbeat", 1, **heartbeat(clan.consumer, "one", epoch)).member_epoch == epoch
-    )
-    epoch = scene[f"epoch of {clan.share}"]
-    who = {"group_id": clan.share, "member_id": "one", "member_epoch": epoch}
-    assert scene.do("ShareGroupHeartbeat", 1, **who).member_epoch == epoch
-    acquired = acquire(scene, clan, "two")
-    assert acquired == [(7, 9, 3), (10, 11, 2), (13, 19, 2)], acquired
-    acknowledge(scene, clan, "two", 1, (7, 11, ACCEPT), (13, 19, ACCEPT))
-    fill_topic(scene, clan.shared, 1)
-    acquired = acquire(scene, clan, "two", 2)
-    assert acquired == [(RECORDS, RECORDS, 1)], acquired
-    _end_transactions(scene, clan)
-
-
-def _end_transactions(scene: Scene, clan: Clan) -> None:
-    fetch = {"groups": [{"group_id": clan.copied, "topics": None}], "require_stable": True}
-    eventually(lambda: state_of(scene, clan.prepared) == "CompleteCommit")
-    assert state_of(scene, clan.open) == "Ongoing"
-    assert codes(plain(scene.ask("OffsetFetch", 8, **fetch))) == (E.UNSTABLE_OFFSET_COMMIT,)
-    # The answer to the last end was lost: it is given again, with the epoch that it gave then.
-    last = producer(scene, clan.committed)
-    again = scene.do("EndTxn", 5, **last, committed=True)
-    assert (again.producer_id, again.producer_epoch) == (last["producer_id"], last["producer_epoch"] + 1)
-    for name in (clan.committed, clan.open):
-        old = producer(scene, name)
-        begin(scene, name)
-        new = producer(scene, name)
-        assert new["producer_id"] == old["producer_id"]
-        assert new["producer_epoch"] > old["producer_epoch"]
-        fenced = scene.ask("EndTxn", 5, **old, committed=True)
-        assert fenced.error_code == E.PRODUCER_FENCED
-    assert state_of(scene, clan.open) == "Empty"
-    # What was open is aborted, and what was read with it is read again.
-    found = scene.do("OffsetFetch", 8, **fetch).groups[0].topics[0].partitions[0]
-    assert (found.committed_offset, found.metadata) == (8, f"by {clan.committed}")
-    write(scene, clan, clan.open)
-    scene.do("EndTxn", 5, **producer(scene, clan.open), committed=True)
-    settle(scene, clan.open)
-    eventually(lambda: state_of(scene, clan.overdue) == "CompleteAbort")
-
-
-def state_of(scene: Scene, name: str) -> str:
-    """The state of a transaction."""
-    found = scene.do("DescribeTransactions", 0, transactional_ids=[name]).transaction_states[0]
-    state: str = found.transaction_state
-    return state

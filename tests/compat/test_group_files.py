@@ -14,7 +14,8 @@ import pytest
 from tests.compat import heritage
 from tests.compat.answers import Side
 from tests.compat.chosen import CHOSEN, SERVERS
-from tests.compat.dumped import Dump
+from tests.compat.dumped import Dump, differences
+from tests.compat.heirs import go_on
 from tests.compat.heritage import RECORDS, Clan, Heritage
 from tests.compat.rows import Scene
 from tests.compat.test_groups import member
@@ -48,7 +49,7 @@ def test_succession(first: str, second: str, ending: str, tmp_path: Path) -> Non
         scene = Scene(Side(heir), names)
         assert left.differences(Heritage.take(scene, old)) == []
         read_some(heir, old, range(RECORDS // 2, RECORDS))
-        heritage.go_on(scene, old)
+        go_on(scene, old)
         left = leave(heir, new, names)
         heritage.be_late(scene, new)
         if ending == "killed":
@@ -56,11 +57,9 @@ def test_succession(first: str, second: str, ending: str, tmp_path: Path) -> Non
     with SERVERS[first](tmp_path, like=heir) as back:
         scene = Scene(Side(back), names)
         assert left.differences(Heritage.take(scene, new)) == []
-        heritage.go_on(scene, new)
+        go_on(scene, new)
     dump = Dump(back.log_dir)
-    of_old, of_new = dump.written("old", names), dump.written("new", names)
-    assert of_old.keys() == of_new.keys()
-    assert [(key, of_old[key], of_new[key]) for key in of_old if of_old[key] != of_new[key]] == []
+    assert differences(dump.written("old", names), dump.written("new", names)) == []
 
 
 def leave(server: Server, clan: Clan, names: dict[str, Any]) -> Heritage:

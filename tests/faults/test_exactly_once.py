@@ -64,20 +64,26 @@ SIZES = [
 ]
 
 
+# librdkafka speaks transactions v1, our own client v2.
+COPIERS_BY_NAME = {"librdkafka": "tests.faults.copying", "ottla": "tests.faults.copying_own"}
+
+
+@pytest.mark.parametrize("client", COPIERS_BY_NAME)
 @pytest.mark.parametrize("size", SIZES)
-def test_a_copy_under_kills_is_exact(size: Size, tmp_path: Path) -> None:
+def test_a_copy_under_kills_is_exact(size: Size, client: str, tmp_path: Path) -> None:
     chance = _seeded(size)
     server = OttlaServer(tmp_path, SETTINGS).start()
-    _copy_under_kills(server, server.bootstrap, size, chance, tmp_path)
+    _copy_under_kills(server, server.bootstrap, size, client, chance, tmp_path)
 
 
+@pytest.mark.parametrize("client", COPIERS_BY_NAME)
 @pytest.mark.parametrize("size", SIZES)
-def test_a_copy_is_exact_when_endtxn_comes_late_and_twice(size: Size, tmp_path: Path) -> None:
+def test_a_copy_is_exact_when_endtxn_comes_late_and_twice(size: Size, client: str, tmp_path: Path) -> None:
     chance = _seeded(size)
     [port] = free_ports(1)
     server = OttlaServer(tmp_path, SETTINGS | {"advertised.listeners": f"PLAINTEXT://{HOST}:{port}"}).start()
     with DelayingProxy(port, server.port, random.Random(chance.random())) as proxy:
-        _copy_under_kills(server, f"{HOST}:{port}", size, chance, tmp_path)
+        _copy_under_kills(server, f"{HOST}:{port}", size, client, chance, tmp_path)
     print(f"EndTxn: {proxy.delayed} delayed, {proxy.repeated} repeated, versions {dict(proxy.versions)}")
     assert proxy.delayed > 5 and proxy.repeated > 5
 
@@ -92,11 +98,11 @@ def _seeded(size: Size) -> random.Random:
 
 
 def _copy_under_kills(
-    server: OttlaServer, bootstrap: str, size: Size, chance: random.Random, directory: Path
+    server: OttlaServer, bootstrap: str, size: Size, client: str, chance: random.Random, directory: Path
 ) -> None:
     try:
         written = _fill(bootstrap, size.records, chance)
-        with _copiers(bootstrap, size, chance, directory) as copiers:
+        with _copiers(bootstrap, size, client, chance, directory) as copiers:
             _kill_meanwhile(server, copiers, Progress(server.port, written), size, chance)
         copied = _read(bootstrap, "read_committed")
         for partition, count_written in enumerate(written):
@@ -138,9 +144,8 @@ def _fill(bootstrap: str, records: int, chance: random.Random) -> list[int]:
 class CopierProcess:
     """A copier that is started again, whatever ended it."""
 
-    def __init__(self, name: str, bootstrap: str, batch_max: int, seed: int, directory: Path) -> None:
-        words = [bootstrap, "source", "target", name, str(seed), str(batch_max)]
-        self._command = [sys.executable, "-m", "tests.faults.copying", *words]
+    def __init__(self, name: str, words: list[str], directory: Path) -> None:
+        self._command = [sys.executable, "-m", *words]
         self._output_path = directory / f"{name}.out"
         self.ended_by_itself = 0
         self._start()
@@ -171,13 +176,14 @@ class CopierProcess:
 
 @contextlib.contextmanager
 def _copiers(
-    bootstrap: str, size: Size, chance: random.Random, directory: Path
+    bootstrap: str, size: Size, client: str, chance: random.Random, directory: Path
 ) -> Iterator[list[CopierProcess]]:
     started: list[CopierProcess] = []
     try:
         for number in range(COPIERS):
             name, seed = f"copier-{number}", chance.randrange(1 << 32)
-            started.append(CopierProcess(name, bootstrap, size.batch_max, seed, directory))
+            words = [bootstrap, "source", "target", name, str(seed), str(size.batch_max)]
+            started.append(CopierProcess(name, [COPIERS_BY_NAME[client], *words], directory))
         yield started
     finally:
         for each in started:
