@@ -1,0 +1,1 @@
+"""Our client beside other Python clients."""
