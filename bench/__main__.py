@@ -1,6 +1,6 @@
 """Measure Ottla beside Apache Kafka.
 
-python -m bench [SCENARIO …] [--rounds N] [--quick] [--only ottla|kafka] [--out DIRECTORY]
+python -m bench [SCENARIO …] [--rounds N] [--quick] [--only ottla|kafka] [--out DIRECTORY] [--name NAME]
 
 The two products take turns, and the order changes from round to round. The result goes to docs/benchmarks,
 or with --quick, whose figures mean nothing, only to the screen.
@@ -25,7 +25,7 @@ from tests.peers.jars import CHECKOUT
 def main() -> int:
     options = _options()
     sizes = QUICK if options.quick else Sizes()
-    result = Result(_command(options), machine.facts(), dataclasses.asdict(sizes))
+    result = Result(_command(options), machine.facts(), dataclasses.asdict(sizes), name=options.name)
     chosen = options.scenario or list(SCENARIOS)
     CHECKOUT.joinpath(".cache").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=options.data or CHECKOUT / ".cache", prefix="bench-") as directory:
@@ -57,6 +57,7 @@ def _command(options: argparse.Namespace) -> str:
     words = ["python -m bench", *options.scenario, "--rounds", str(options.rounds)]
     words += ["--quick"] if options.quick else []
     words += ["--only", options.only] if options.only else []
+    words += ["--name", options.name] if options.name != "broker" else []
     return " ".join(words)
 
 
@@ -74,6 +75,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it works")
     parser.add_argument("--only", choices=["ottla", "kafka"], help="one of the two alone")
     parser.add_argument("--out", help="where to write the table, the JSON and the plot (docs/benchmarks)")
+    parser.add_argument("--name", default="broker", help="what to call the files (%(default)s)")
     parser.add_argument("--data", help="where the servers keep their data meanwhile (.cache)")
     options = parser.parse_args()
     for name in options.scenario:

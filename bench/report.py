@@ -16,6 +16,7 @@ class Result:
     machine: dict[str, str]
     sizes: dict[str, int]
     rounds: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    name: str = "broker"
 
     def add(self, product: str, figures: dict[str, float]) -> None:
         for name, figure in figures.items():
@@ -28,16 +29,16 @@ class Result:
         }
 
     def write(self, directory: Path) -> None:
-        """Leave `broker.md`, `broker.json` and `broker.svg` in the directory."""
+        """Leave a page, the figures as JSON and a picture in the directory, under the name of the result."""
         from bench.plot import draw  # loads matplotlib, which a run that writes nothing can do without
 
         directory.mkdir(parents=True, exist_ok=True)
         medians = self.medians()
-        (directory / "broker.json").write_text(
+        (directory / f"{self.name}.json").write_text(
             json.dumps(self.document(), indent=1, ensure_ascii=False) + "\n"
         )
-        (directory / "broker.md").write_text(self.page())
-        draw(medians, directory / "broker.svg")
+        (directory / f"{self.name}.md").write_text(self.page())
+        draw(medians, directory / f"{self.name}.svg")
 
     def document(self) -> dict[str, object]:
         medians = self.medians()
@@ -71,7 +72,7 @@ class Result:
             f"Made by `{self.command}` on: {facts}.",
             "Figures are medians of all rounds; the two took turns. MB are 10⁶ bytes of record values.",
             "",
-            "![Each required figure relative to its limit](broker.svg)",
+            f"![Each required figure relative to its limit]({self.name}.svg)",
             "",
             *self.table(),
             "",

@@ -23,6 +23,7 @@ class Sizes:
     warm_requests: int = 20_000
     warm_megabytes: int = 200
     requests: int = 60_000
+    transactions: int = 900
     megabytes: int = 1_000
     latency_seconds: int = 20
     flat_small_megabytes: int = 100
@@ -37,6 +38,7 @@ QUICK = Sizes(
     warm_requests=500,
     warm_megabytes=5,
     requests=2_000,
+    transactions=60,
     megabytes=20,
     latency_seconds=2,
     flat_small_megabytes=5,

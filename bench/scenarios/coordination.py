@@ -111,7 +111,7 @@ def _client_commits(server: Server, count: int) -> Load:
 
 def transactions(stage: Stage) -> dict[str, float]:
     """Transactions of one record in one partition, one after the other."""
-    count = stage.sizes.requests // 20
+    count = stage.sizes.transactions
     with stage.server() as server:
         warm(server, stage.sizes)
         raw.make_topic(server, "transactions")

@@ -97,13 +97,18 @@ def test_who_finds_no_room_waits_and_then_hears_why(bootstrap, topic):
         pass
 
 
+def fail_within(producer, topic):
+    with producer.transaction():
+        producer.send(topic, b"dropped")
+        _ = 1 / 0
+
+
 def test_transactions(bootstrap, topic):
     with Producer(bootstrap, transactional_id=topic) as producer:
         with producer.transaction():
             producer.send(topic, b"kept")
-        with pytest.raises(ZeroDivisionError), producer.transaction():
-            producer.send(topic, b"dropped")
-            _ = 1 / 0
+        with pytest.raises(ZeroDivisionError):
+            fail_within(producer, topic)
         with producer.transaction():
             producer.send(topic, b"kept too")
     with Consumer(bootstrap, isolation_level="read_committed") as consumer:

@@ -17,7 +17,7 @@ from tests.compat.absence import need_go
 from tests.peers.jars import CHECKOUT
 from tests.peers.server import Server
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(2_000)]
 
 MODULE = "github.com/twmb/franz-go@v1.22.2"
 PLACE = CHECKOUT / ".cache" / "franz-go"

@@ -2,11 +2,13 @@
 
 import re
 import runpy
+import shlex
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 
-from ottla.cli.main import parser
+from ottla.cli.syntax.root import parser
 from tests.tidy.tree import ROOT, name, ours
 
 DOCUMENTS = [path for path in ours() if path.suffix == ".md"]
@@ -37,11 +39,22 @@ def test_commands_exist(path: Path) -> None:
     lines = [line.strip() for block in SHELL.findall(text) for line in block.splitlines()]
     spans = re.findall(r"`((?:make|ottla) [^`]+)`", text)
     for line in [*lines, *spans]:
-        words = line.removeprefix("$ ").split()
+        # A command ends where the shell goes on to another.
+        words = list(
+            takewhile(lambda word: word not in {"|", "<", ">", "#"}, _words(line.removeprefix("$ ")))
+        )
         if words[:1] == ["make"]:
             assert set(re.findall(r"^[a-z]+$", words[1], re.MULTILINE)) <= TARGETS, line
         elif words[:1] == ["ottla"] and line in lines:
-            parser().parse_args([word for word in words[1:] if not word.startswith("#")])
+            parser().parse_args(words[1:])
+
+
+def _words(line: str) -> list[str]:
+    """The words of a line as a shell reads them; in prose a quote may be an apostrophe."""
+    try:
+        return shlex.split(line)
+    except ValueError:
+        return line.split()
 
 
 def test_the_readme_has_what_a_newcomer_needs() -> None:

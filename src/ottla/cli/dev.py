@@ -1,6 +1,9 @@
 """`ottla dev`: one node on this machine, formatted on first use, and three things to try."""
 
 import argparse
+import shutil
+import sys
+from pathlib import Path
 
 from ottla import __version__
 from ottla.cli.error import CommandError
@@ -24,7 +27,7 @@ Ottla {version} is ready.
   metrics        {metrics}
   data           {data} ({flush})
 
-Three things to try in another terminal, with confluent-kafka (pip install confluent-kafka) or any other client:
+Three things to try in another terminal; every other Kafka client and tool works, too:
 
   write   {write}
   read    {read}
@@ -33,17 +36,7 @@ Three things to try in another terminal, with confluent-kafka (pip install confl
 Ctrl-C stops it; the data stays.
 """
 
-WRITE = (
-    "from confluent_kafka import Producer; p = Producer({{'bootstrap.servers': '{kafka}'}}); "
-    "p.produce('hello', 'Hello from Ottla'); p.flush()"
-)
-READ = (
-    "from confluent_kafka import Consumer, TopicPartition; "
-    "c = Consumer({{'bootstrap.servers': '{kafka}', 'group.id': 'try'}}); "
-    "c.assign([TopicPartition('hello', 0, 0)]); print(c.poll(10).value())"
-)
-LOOK = "from urllib.request import urlopen; print(urlopen('{metrics}').read().decode())"
-
+DEFAULT_PORT = 9092
 MEANING = {"ack": "acknowledged means on disk", "os": "the operating system decides when it reaches the disk"}
 
 
@@ -91,13 +84,24 @@ def greeting(node: Node) -> str:
     first = next(each for each in node.endpoints if each.name not in settings.controller_names)
     kafka = f"{first.host}:{first.port}"
     metrics = f"http://{settings['ottla.metrics.listener']}/metrics"
+    command = own_command()
+    where = "" if first.port == DEFAULT_PORT else f" -b {kafka}"
     return GREETING.format(
         version=__version__,
         kafka=kafka,
         metrics=metrics,
         data=settings.log_dirs[0],
         flush=MEANING[settings["ottla.flush"]],
-        write=f'python3 -c "{WRITE.format(kafka=kafka)}"',
-        read=f'python3 -c "{READ.format(kafka=kafka)}"',
-        look=f'python3 -c "{LOOK.format(metrics=metrics)}"',
+        write=f"{command} produce hello 'Hello from Ottla'{where}",
+        read=f"{command} consume hello -n 1{where}",
+        look=f"{command} topic describe hello{where}",
     )
+
+
+def own_command() -> str:
+    """Return how this program can be called again: by its name, where that leads here, or as it was called now."""
+    called = Path(sys.argv[0])
+    if called.name != "ottla":
+        return f"{sys.executable} -m ottla.cli.main"
+    found = shutil.which("ottla")
+    return "ottla" if found is not None and Path(found).resolve() == called.resolve() else str(called)

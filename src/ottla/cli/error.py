@@ -1,11 +1,13 @@
 """How commands fail: an exit code, a line that says what is wrong, and a hint.
 
-Exit codes: 0 done, 1 it failed, 2 the command line or a setting is wrong, 130 interrupted.
+Exit codes: 0 done, 1 it failed, 2 the command line or a setting is wrong, 130 interrupted, 141 nobody reads its output
+any more, 143 told to end. The last three are what a shell makes of the signals, and nothing is said about them.
 """
 
 import sys
 
-OK, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
+OK, FAILED, MISUSED = 0, 1, 2
+INTERRUPTED, CUT_OFF, TERMINATED = 130, 141, 143
 
 
 class CommandError(Exception):
@@ -19,9 +21,11 @@ class CommandError(Exception):
 
 def complain(message: str, *, allowed: str = "", hint: str = "", exit_code: int = FAILED) -> int:
     """Say on stderr what is wrong, what would be right, and what to try; return the exit code."""
-    print(f"error: {message}", file=sys.stderr)
+    from ottla.cli.terminal import BOLD, RED, coloured
+
+    print(f"{coloured('error:', RED, sys.stderr)} {message}", file=sys.stderr)
     if allowed:
-        print(f"allowed: {allowed}", file=sys.stderr)
+        print(f"{coloured('allowed:', BOLD, sys.stderr)} {allowed}", file=sys.stderr)
     if hint:
-        print(f"hint: {hint}", file=sys.stderr)
+        print(f"{coloured('hint:', BOLD, sys.stderr)} {hint}", file=sys.stderr)
     return exit_code

@@ -66,6 +66,7 @@ class Cluster:
         self._refreshing: asyncio.Task[None] | None = None
         self._refreshed_at = 0.0
         self._wants_all = False
+        self._missing: set[str] = set()
         self._chores: asyncio.Task[None] | None = None
         self._rebootstraps = settings["metadata.recovery.strategy"].lower() == "rebootstrap"
         self._seeds = [
@@ -225,6 +226,8 @@ class Cluster:
     async def refresh(self, names: Iterable[str] | None = None, *, auto_create: bool | None = None) -> None:
         """Ask for the topics in use, and for these."""
         names = list(names or ())
+        # Whoever asks next asks for these too: else one who asks again and again would keep them waiting.
+        self._missing.update(names)
         while self._refreshing is not None:
             running = self._refreshing
             with suppress(ClientError):
@@ -251,7 +254,8 @@ class Cluster:
     async def _ask_metadata(self, names: Iterable[str], auto_create: bool | None) -> None:
         if auto_create is None:
             auto_create = bool(self._settings.get("allow.auto.create.topics", True))
-        wanted = None if self._wants_all else sorted({*self.topics, *names})
+        missing, self._missing = self._missing, set()
+        wanted = None if self._wants_all else sorted({*self.topics, *names, *missing})
         request = MetadataRequest(
             topics=None
             if wanted is None

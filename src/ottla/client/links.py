@@ -20,7 +20,7 @@ from ottla.wire.errors import ErrorCode, ProtocolError
 from ottla.wire.message import Message
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.world.entropy import Entropy, RealEntropy
-from ottla.world.network import Network, RealNetwork
+from ottla.world.network import SYSTEMS_CHOICE, Network, RealNetwork
 
 M = TypeVar("M", bound=Message)
 
@@ -239,15 +239,15 @@ class Links:
             if wait_s > 0:
                 await asyncio.sleep(wait_s)
             timeout_s = peer.patience.failed()
-            node, settings = peer.node, self._settings
+            node = peer.node
             try:
                 async with asyncio.timeout(timeout_s):
                     peer.link = await self.network.connect(
                         node.host,
                         node.port,
                         lambda: self._make(peer),
-                        send_bytes=settings["send.buffer.bytes"],
-                        receive_bytes=settings["receive.buffer.bytes"],
+                        send_bytes=self._buffer_bytes("send.buffer.bytes"),
+                        receive_bytes=self._buffer_bytes("receive.buffer.bytes"),
                     )
             except TimeoutError:
                 raise Disconnected(
@@ -266,6 +266,13 @@ class Links:
             raise
         finally:
             peer.connecting = None
+
+    def _buffer_bytes(self, name: str) -> int:
+        """The size of a buffer if somebody has chosen one: the system's own grow with the traffic (ADR 0027)."""
+        # A plain mapping holds nothing but choices.
+        chosen = getattr(self._settings, "given", self._settings)
+        size: int = self._settings[name] if name in chosen else SYSTEMS_CHOICE
+        return size
 
     def _make(self, peer: Peer) -> Link:
         return Link(self.client_id, lambda link, reason: self._lost(peer, link))

@@ -174,3 +174,28 @@ def test_a_told_request_has_no_answer():
     assert [number for _, _, number, _, _ in line.requests()] == [1, 2]
     line.feed(beaten(2))
     assert line.answers == [HeartbeatResponse()]
+
+
+def test_a_buffer_is_used_again_once_nobody_looks_at_it():
+    line = Line()
+    part = FetchResponse.FetchableTopicResponse.PartitionData
+
+    def fetched(number, letter, size):
+        line.link.ask(FetchRequest(), FetchResponse, 12, line.answers.append)
+        data = part(partition_index=0, records=letter * size)
+        response = FetchResponse(responses=[FetchResponse.FetchableTopicResponse(partitions=[data])])
+        line.feed(answer(number, response.encode(12), tagged=True))
+        return line.answers.pop().responses[0].partitions[0].records
+
+    first = fetched(1, b"a", 200_000)
+    second = fetched(2, b"b", 100_000)
+    assert (bytes(first), bytes(second)) == (b"a" * 200_000, b"b" * 100_000)
+    kept = [id(each) for each in line.link._spares]
+    assert len(kept) == 2
+    del second
+    third = fetched(3, b"c", 90_000)
+    assert [id(each) for each in line.link._spares] == kept, "the second buffer was free"
+    assert (bytes(first), bytes(third)) == (b"a" * 200_000, b"c" * 90_000)
+    held = [first, third, *(fetched(n, b"%d" % n, 150_000) for n in range(4, 9))]
+    assert len(line.link._spares) == 3
+    assert [bytes(each[:1]) for each in held] == [b"a", b"c", b"4", b"5", b"6", b"7", b"8"]

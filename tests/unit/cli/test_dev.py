@@ -1,13 +1,13 @@
 """`ottla dev` as a newcomer meets it: start, try what it suggests, stop, start again."""
 
 import re
-import shlex
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -35,11 +35,11 @@ def dev(data: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]
 
 
 def suggested(said: str, what: str) -> str:
+    """What comes of a suggestion, followed to the letter."""
     line = re.search(rf"^  {what} +(.+)$", said, re.MULTILINE)
     assert line
-    words = shlex.split(line[1])
-    assert words[:2] == ["python3", "-c"]
-    return output(words[2])
+    command = ["sh", "-c", line[1]]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
 
 
 def output(program: str) -> str:
@@ -57,13 +57,17 @@ def documented(page: str, kafka: str) -> str:
 def test_what_it_suggests_works_and_stays(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with dev(data) as (process, said):
-        suggested(said, "write")
-        assert "Hello from Ottla" in suggested(said, "read")
+        assert suggested(said, "write") == ""
+        assert suggested(said, "read") == "Hello from Ottla\n"
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
     with dev(data, "--flush", "os") as (process, said):
-        assert "Hello from Ottla" in suggested(said, "read")
-        assert "kafka_" in suggested(said, "look")
+        assert suggested(said, "read") == "Hello from Ottla\n"
+        assert suggested(said, "look").startswith("topic        hello\n")
+        metrics = re.search(r"metrics +(\S+)", said)
+        assert metrics
+        with urlopen(metrics[1], timeout=10) as page:
+            assert b"kafka_" in page.read()
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 0
 

@@ -1,7 +1,10 @@
 """The command line: what it prints, how it fails, and how fast it answers."""
 
+import argparse
+import importlib
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from ottla import __version__
 from ottla.cli.error import FAILED, MISUSED, OK
 from ottla.cli.main import main
+from ottla.cli.syntax.root import parser
 
 PROPERTIES = """
 process.roles=broker,controller
@@ -43,13 +47,97 @@ def test_misuse_exits_with_two(arguments: list[str], capsys: pytest.CaptureFixtu
     assert "error:" in capsys.readouterr().err
 
 
-def test_help_imports_next_to_nothing() -> None:
-    code = "import sys; from ottla.cli.main import parser; parser().format_help(); print(*sys.modules)"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    loaded = set(out.split())
-    own = {each for each in loaded if each.startswith("ottla")}
-    assert own <= {"ottla", "ottla.cli", "ottla.cli.error", "ottla.cli.main"}
-    assert not loaded & {"asyncio", "uvloop", "dataclasses", "ssl", "crc32c", "zstandard"}
+# What takes its time to import, and what would drag it in.
+SLOW = {
+    "asyncio", "concurrent.futures", "crc32c", "ctypes", "dataclasses", "datetime", "difflib", "inspect", "json",
+    "logging", "ssl", "tomllib", "typing_extensions", "uvloop", "zstandard",
+}  # fmt: skip
+
+
+def imported(*arguments: str) -> set[str]:
+    """The modules that a command line has imported when it is answered."""
+    code = (
+        "import sys; from ottla.cli.main import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "print(); print('modules', *sys.modules)"
+    )
+    command = [sys.executable, "-c", code, *arguments]
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return set(out.rpartition("modules ")[2].split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        ("topic", "create", "--help"),
+        ("consume", "--help"),
+        ("completion", "bash"),
+        ("__complete", "topic", "cr"),
+        ("__complete", "consume", "--"),
+        ("__complete", "-o", ""),
+    ],
+    ids=" ".join,
+)
+def test_help_and_completion_import_next_to_nothing(arguments: tuple[str, ...]) -> None:
+    loaded = imported(*arguments)
+    own = {each for each in loaded if each.startswith("ottla.") and not each.startswith("ottla.cli")}
+    assert not own
+    assert not loaded & SLOW
+    # Only the words of the command that is named are read.
+    words = {each for each in loaded if each.startswith("ottla.cli.syntax.")}
+    assert words <= {
+        f"ottla.cli.syntax.{each}" for each in ("root", "parser", "kinds", "topic", "consume", "completion")
+    }
+
+
+def every_command(this: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    below = [each for each in this._actions if isinstance(each, argparse._SubParsersAction)]
+    if not below:
+        yield this
+    for each in below:
+        for child in each.choices.values():
+            yield from every_command(child)
+
+
+@pytest.mark.parametrize("command", list(every_command(parser())), ids=lambda command: command.prog)
+def test_every_command_can_be_run_and_explained(command: argparse.ArgumentParser) -> None:
+    module, _, function = command.get_default("run").partition(":")
+    assert callable(getattr(importlib.import_module(module), function))
+    assert command.format_help()
+    for each in command._actions:
+        assert each.help, f"{command.prog} does not say what {each.dest} is"
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        (
+            "produce t -f hex 00 -v 01",
+            {"topic": "t", "values": ["00", "01"], "format": "hex", "verbose": True},
+        ),
+        ("topic describe a -o json b", {"topics": ["a", "b"], "output": "json"}),
+        (
+            "-o yaml -X a=1 topic list x -X b=2",
+            {"patterns": ["x"], "output": "yaml", "first_settings": ["a=1"]},
+        ),
+        ("consume a -n 3", {"topics": ["a"], "count": 3}),
+        ("config describe topic/a x --all y", {"resource": "topic/a", "keys": ["x", "y"]}),
+        ("produce t -- -v", {"values": ["-v"], "verbose": False}),
+        ("group reset g --shift -5", {"shift": -5}),
+        ("consume a --from -5", {"begin": "-5"}),
+    ],
+)
+def test_names_stand_before_between_and_behind_options(line: str, names: dict[str, object]) -> None:
+    options = vars(parser().parse_args(line.split()))
+    assert {name: options[name] for name in names} == names
+
+
+def test_what_is_almost_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["topci", "list"])
+    assert capsys.readouterr().err.splitlines()[-1] == "hint: did you mean topic?"
 
 
 def test_an_unknown_setting_stops_the_server(properties: Path, capsys: pytest.CaptureFixture[str]) -> None:

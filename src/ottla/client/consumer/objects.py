@@ -5,9 +5,11 @@ together (`wire.columns`), and the objects are put together by `map` and `zip`, 
 record; that needs numpy, without which the other way does it all.
 
 O1  Both ways give the same records.
+O2  Objects are made when they are asked for (`Rows`), a portion at a time: those of a poll are gone when those of the
+    next are made, so they stay in the processor's cache, and the garbage collector has nothing to look through.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from itertools import chain, repeat
@@ -35,24 +37,39 @@ class Harvest(NamedTuple):
     fault: ClientError | None
 
 
+class Crop(NamedTuple):
+    """A harvest that has yet to be brought in: its records are made when they are asked for."""
+
+    rows: "list[Record] | Rows"
+    next_offset: int
+    fault: ClientError | None
+
+
 def records_of(chunk: Chunk) -> Harvest:
     """Return the records of a chunk that the application may see, from `start_offset` on."""
+    rows, next_offset, fault = rows_of(chunk)
+    return Harvest(rows[:], next_offset, fault)
+
+
+def rows_of(chunk: Chunk) -> Crop:
+    """Return the same records as something that has a length and makes slices of itself; all are known to be sound."""
     contents = open_chunk(chunk)
     try:
-        records = _read(contents)
+        rows = _read(contents)
     except ProtocolError:
         contents.keep_readable(lambda batch, body: _one_by_one(chunk, [batch], [body]))
-        records = _read(contents)
-    if records and contents.batches[0].base_offset < chunk.start_offset:
-        records = [record for record in records if record.offset >= chunk.start_offset]
-    return Harvest(records, contents.next_offset, contents.fault)
+        rows = _read(contents)
+    return Crop(rows, contents.next_offset, contents.fault)
 
 
-def _read(contents: Contents) -> list[Record]:
-    batches = contents.batches
+def _read(contents: Contents) -> "list[Record] | Rows":
+    chunk, batches = contents.chunk, contents.batches
     if sum([batch.record_count for batch in batches]) >= COLUMNS_MIN and _numpy_is_here():
-        return _all_at_once(contents.chunk, batches, contents.bodies)
-    return _one_by_one(contents.chunk, batches, contents.bodies)
+        return _all_at_once(chunk, batches, contents.bodies)
+    records = _one_by_one(chunk, batches, contents.bodies)
+    if records and batches[0].base_offset < chunk.start_offset:
+        return [record for record in records if record.offset >= chunk.start_offset]
+    return records
 
 
 @cache
@@ -80,33 +97,56 @@ def _one_by_one(chunk: Chunk, batches: Sequence[Batch], bodies: Sequence[Buffer]
     return records
 
 
-def _all_at_once(chunk: Chunk, batches: Sequence[Batch], bodies: Sequence[Buffer]) -> list[Record]:
-    from ottla.wire.columns import decode_columns
-
-    columns = decode_columns(batches, bodies)
-    data = columns.data
-    counts = [batch.record_count for batch in batches]
-    kinds = [1 if batch.attributes & LOG_APPEND_TIME else 0 for batch in batches]
-    fields = zip(
-        repeat(chunk.topic),
-        repeat(chunk.partition),
-        columns.offsets.tolist(),
-        columns.timestamps.tolist(),
-        _pieces(data, columns.key_starts, columns.key_ends, columns.key_nulls),
-        _pieces(data, columns.value_starts, columns.value_ends, columns.value_nulls),
-        _headers(columns),
-        _spread(kinds, counts),
-        _spread([batch.partition_leader_epoch for batch in batches], counts),
-        repeat(0),
-    )
-    return list(map(tuple.__new__, repeat(Record), fields))
+def _all_at_once(chunk: Chunk, batches: Sequence[Batch], bodies: Sequence[Buffer]) -> "Rows":
+    return Rows(chunk, batches, bodies)
 
 
-def _spread(numbers: Sequence[int], counts: Sequence[int]) -> Iterator[int]:
-    """A batch's number for each of its records."""
+class Rows:
+    """Records whose fields are known, and that are made a slice at a time."""
+
+    __slots__ = ("_columns", "_epochs", "_first", "_headers", "_kinds", "_partition", "_topic")
+
+    def __init__(self, chunk: Chunk, batches: Sequence[Batch], bodies: Sequence[Buffer]) -> None:
+        from ottla.wire.columns import decode_columns
+
+        columns = decode_columns(batches, bodies)
+        counts = [batch.record_count for batch in batches]
+        self._topic, self._partition = chunk.topic, chunk.partition
+        self._columns = columns
+        self._kinds = _spread([1 if batch.attributes & LOG_APPEND_TIME else 0 for batch in batches], counts)
+        self._epochs = _spread([batch.partition_leader_epoch for batch in batches], counts)
+        self._headers = _headers(columns)
+        self._first = int(columns.offsets.searchsorted(chunk.start_offset))
+
+    def __len__(self) -> int:
+        return len(self._columns.offsets) - self._first
+
+    def __getitem__(self, wanted: slice) -> list[Record]:
+        start, stop, _ = wanted.indices(len(self))
+        part = slice(start + self._first, stop + self._first)
+        columns = self._columns
+        fields = zip(
+            repeat(self._topic),
+            repeat(self._partition),
+            columns.offsets[part].tolist(),
+            columns.timestamps[part].tolist(),
+            _pieces(columns.data, columns.key_starts[part], columns.key_ends[part], columns.key_nulls[part]),
+            _pieces(
+                columns.data, columns.value_starts[part], columns.value_ends[part], columns.value_nulls[part]
+            ),
+            repeat(()) if self._headers is None else self._headers[part],
+            repeat(self._kinds) if isinstance(self._kinds, int) else self._kinds[part],
+            repeat(self._epochs) if isinstance(self._epochs, int) else self._epochs[part],
+            repeat(0),
+        )
+        return list(map(tuple.__new__, repeat(Record), fields))
+
+
+def _spread(numbers: Sequence[int], counts: Sequence[int]) -> int | list[int]:
+    """A batch's number for each of its records; one number where all have the same."""
     if len(set(numbers)) == 1:
-        return repeat(numbers[0])
-    return chain.from_iterable(map(repeat, numbers, counts))
+        return numbers[0]
+    return list(chain.from_iterable(map(repeat, numbers, counts)))
 
 
 def _pieces(data: bytes, starts: "Numbers", ends: "Numbers", nulls: "Flags") -> Iterable[bytes | None]:
@@ -122,9 +162,10 @@ def _pieces(data: bytes, starts: "Numbers", ends: "Numbers", nulls: "Flags") -> 
     return pieces
 
 
-def _headers(columns: "Columns") -> Iterable[Headers]:
+def _headers(columns: "Columns") -> list[Headers] | None:
+    """The headers of each record, None where no record has any."""
     if not columns.header_flags.any():
-        return repeat(())
+        return None
     from ottla.wire.columns import decode_headers
 
     data = columns.data

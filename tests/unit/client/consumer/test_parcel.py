@@ -112,6 +112,21 @@ def test_a_paused_partition_waits_and_holds_up_nobody():
     assert offsets(held.take(9)[0]) == [0, 1, 2, 3]
 
 
+def test_what_is_paused_does_not_count_against_fetching_ahead():
+    one, two, held = reading(1), reading(2), shelf()
+    held.put(parcel(one, batch(0, 2)))
+    held.put(parcel(two, batch(0, 2)))
+    both = held.bytes_of[1]
+    one.paused = True
+    held.take(1)
+    assert held.bytes_of[1] == both / 2
+    held.take(9)
+    assert not held.bytes_of
+    one.paused = False
+    assert offsets(held.take(9)[0]) == [0, 1]
+    assert not held.bytes_of
+
+
 def test_batches_without_records_for_the_application_move_the_position():
     owner, held = reading(), shelf()
     marker = bytes(

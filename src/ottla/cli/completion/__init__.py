@@ -1,0 +1,1 @@
+"""Completion: scripts for shells, and the words they ask for."""

@@ -1,0 +1,1 @@
+"""`ottla consume`: records of topics to stdout."""

@@ -1,0 +1,1 @@
+"""What the files of a log say, for people to read."""

@@ -1,0 +1,1 @@
+"""Records as text: what `consume` prints and `produce` reads."""

@@ -1,0 +1,1 @@
+"""`ottla group`: groups, their members and their offsets."""

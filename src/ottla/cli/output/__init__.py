@@ -1,0 +1,1 @@
+"""How results are shown: tables for people, JSON and YAML for programs."""

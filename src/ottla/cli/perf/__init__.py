@@ -1,0 +1,1 @@
+"""How fast a cluster is, measured from here."""

@@ -1,0 +1,1 @@
+"""`ottla produce`: records from the command line, from files or from stdin into a topic."""

@@ -1,0 +1,1 @@
+"""`ottla topic`: topics, their partitions and their settings."""

@@ -1,0 +1,1 @@
+"""Reading records: groups, positions, fetching, and what comes out as objects or as Arrow."""

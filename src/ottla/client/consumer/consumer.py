@@ -1,0 +1,401 @@
+"""The consumer: reads records of topics, alone or as a member of a group.
+
+    async with Consumer("localhost:9092", group_id="readers") as consumer:
+        await consumer.subscribe(["greetings"])
+        async for record in consumer:
+            print(record.value)
+
+Z1  Every call that waits can be cancelled, and nothing is lost by it: what a poll has not returned, the next one does.
+Z2  After `close` no task and no connection of the consumer is left.
+Z3  A record counts as handed out when `poll` returns it, or iteration comes to it; that is what is committed.
+"""
+
+import asyncio
+import copy
+import logging
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from ottla.client.consumer.commits import Callback, Commits, Offsets
+from ottla.client.consumer.listener import GroupMetadata, RebalanceListener
+from ottla.client.consumer.parts import Parts
+from ottla.client.consumer.statistics import statistics_of
+from ottla.client.consumer.subscription import Kind
+from ottla.client.consumer.whereabouts import Whereabouts
+from ottla.client.errors import ClientError, Closed, WrongState, refused
+from ottla.client.record import OffsetAndMetadata, Record, TopicPartition
+from ottla.client.settings import resolve
+from ottla.world.network import Network
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LOGGER = logging.getLogger("ottla.client")
+T = TypeVar("T")
+
+_CLOSE_MS = 30_000.0
+_LONG_S = 3_600.0
+
+
+class Consumer(Whereabouts):
+    """Reads records. Open it with `async with`, or with `open` and `close`; use it from one task at a time.
+
+    Settings are Kafka's, given in a mapping under Kafka's names or as keywords with underscores. SettingError says what
+    cannot be.
+    """
+
+    _network: Network | None = None  # the operating system's, unless a subclass has another
+
+    def __init__(
+        self,
+        bootstrap_servers: str | Sequence[str] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        /,
+        **keywords: Any,
+    ) -> None:
+        self._settings = resolve("consumer", bootstrap_servers, settings, keywords)
+        super().__init__(self._settings, Parts.of(self._settings, self._consumed, self._network))
+        self._shelf = self._parts.fetcher.shelf
+        self._records_max: int = self._settings["max.poll.records"]
+        self._polling = False
+        self._checked = -1  # version of the metadata that was looked through for errors
+
+    # Life
+
+    async def open(self) -> None:
+        """Reach a broker, which `async with` does too. NoBroker when none answers in default.api.timeout.ms."""
+        if self._closing is not None:
+            raise Closed("the consumer is closed", hint="make another")
+        if self._is_open:
+            return
+        try:
+            await self._parts.cluster.open(self._timeout_ms)
+        except BaseException:
+            await self._parts.cluster.close()
+            raise
+        self._is_open = True
+        self._parts.cluster.listen(self._heard_news)
+
+    async def close(self, timeout_ms: float = _CLOSE_MS, *, leave_group: bool | None = None) -> None:
+        """Commit what was handed out, if that is automatic, leave the group, and hang up.
+
+        A static member (group.instance.id) stays in its group until session.timeout.ms; `leave_group` decides
+        otherwise. Raises what a rebalance listener raises, after all is closed.
+        """
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(timeout_ms / 1000, leave_group))
+        await asyncio.shield(self._closing)
+
+    async def _close(self, timeout_s: float, leave_group: bool | None) -> None:
+        parts, loop = self._parts, asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        parts.bell.ring()
+        try:
+            if self._is_open and parts.member is not None and parts.commits is not None:
+                if parts.auto is not None and self._subscription.readings:
+                    await parts.auto.finally_commit(timeout_s * 1000)
+                await parts.commits.finish(max(0.0, deadline - loop.time()))
+                if self._subscription.is_automatic:
+                    await parts.member.leave(
+                        "the consumer is being closed",
+                        force=leave_group,
+                        timeout_s=max(0.1, deadline - loop.time()),
+                    )
+        finally:
+            if parts.member is not None and parts.coordinator is not None:
+                await parts.member.close()
+                await parts.coordinator.close()
+            await parts.positions.close()
+            await parts.fetcher.close(politely=self._is_open and deadline > loop.time())
+            parts.links.close()
+            await parts.cluster.close()
+            parts.interceptors.close()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _heard_news(self) -> None:
+        self._parts.fetcher.send()
+        self._parts.bell.ring()
+
+    # What to read
+
+    async def subscribe(
+        self,
+        topics: Iterable[str] = (),
+        *,
+        pattern: str | re.Pattern[str] | None = None,
+        listener: RebalanceListener | None = None,
+    ) -> None:
+        """Read topics as a member of the group: these, or those whose whole names match a pattern.
+
+        A text is matched by this client in the classic protocol, and by the broker, in RE2's syntax, with
+        group.protocol=consumer; a compiled pattern is matched here in both. No topics and no pattern mean unsubscribe.
+        WrongState without a group.id, or when partitions were assigned by hand.
+        """
+        self._check_open()
+        if self._parts.member is None:
+            raise WrongState("subscribe needs a group", hint="give a group_id, or assign partitions by hand")
+        if isinstance(topics, str):
+            raise WrongState("subscribe takes a list of topics", hint=f"write subscribe([{topics!r}])")
+        names = list(topics)
+        if pattern is not None and names:
+            raise WrongState("subscribe takes topics or a pattern, not both")
+        if pattern is None and not names:
+            await self.unsubscribe()
+            return
+        if pattern is None:
+            self._subscription.subscribe(names, listener)
+        elif isinstance(pattern, str) and self._settings["group.protocol"] == "consumer":
+            self._subscription.subscribe_remotely(pattern, listener)
+        else:
+            compiled = re.compile(pattern) if isinstance(pattern, str) else pattern
+            self._subscription.subscribe_pattern(compiled, listener)
+        self._drop_pending(lambda record: not self._subscription.wants(record.topic))
+        with suppress(ClientError):
+            await self._learn_topics(names)
+
+    async def _learn_topics(self, names: Iterable[str] = ()) -> None:
+        cluster, by_pattern = self._parts.cluster, self._subscription.kind is Kind.PATTERN
+        cluster.want_all(by_pattern)
+        if not by_pattern:
+            cluster.retain(self._subscription.known_topics)
+        if by_pattern or any(name not in cluster.topics for name in names):
+            await cluster.refresh(names)
+
+    def assign(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
+        """Read these partitions, and no others; no group has a say in it, though offsets are committed in its name.
+
+        WrongState when topics are subscribed to.
+        """
+        self._check_open()
+        if self._parts.auto is not None:
+            self._parts.auto.tick(self._now())
+        self._subscription.assign(TopicPartition(*each) for each in partitions)
+        self._drop_pending(lambda record: record.topic_partition not in self._subscription.readings)
+        self._parts.cluster.retain(self._subscription.known_topics)
+        self._parts.positions.settle()
+        self._parts.fetcher.send()
+
+    async def unsubscribe(self) -> None:
+        """Read nothing, and leave the group. Raises what a rebalance listener raises."""
+        self._check_open()
+        member = self._parts.member
+        try:
+            if member is not None and self._subscription.is_automatic:
+                await member.leave(
+                    "the consumer unsubscribed from all topics", force=None, timeout_s=self._timeout_ms / 1000
+                )
+        finally:
+            self._subscription.unsubscribe()
+            self._drop_pending(lambda record: True)
+            self._parts.cluster.want_all(False)
+            self._parts.cluster.retain(())
+
+    @property
+    def assignment(self) -> frozenset[TopicPartition]:
+        """The partitions that this consumer reads now."""
+        return frozenset(self._subscription.readings)
+
+    @property
+    def subscription(self) -> frozenset[str]:
+        """The topics that are subscribed to; those a pattern matched, if this client matches it."""
+        return self._subscription.topics if self._subscription.is_automatic else frozenset()
+
+    # Reading
+
+    async def poll(self, timeout_ms: float | None = 1_000, max_records: int | None = None) -> list[Record]:
+        """Return the next records, up to max.poll.records, as soon as there are any; none when the time is up.
+
+        Without a timeout it waits as long as it takes. Rebalances happen within, and what their listeners raise comes
+        out of it. Raises NoOffset, Malformed, SerializationFailed, Refused or Fenced, each once there is
+        nothing left to return before it.
+        """
+        count = self._records_max if max_records is None else max_records
+        pending = self._take_pending(count)
+        return pending or await self._poll(timeout_ms, lambda: self._take(count), list[Record]())
+
+    async def _poll(self, timeout_ms: float | None, take: Callable[[], tuple[T, bool]], nothing: T) -> T:
+        self._check_open()
+        if self._polling:
+            raise WrongState("another task is polling this consumer", hint="poll from one task at a time")
+        if self._subscription.kind is Kind.NONE:
+            raise WrongState("there is nothing to read", hint="subscribe to topics, or assign partitions")
+        parts = self._parts
+        member, auto, fetcher = parts.member, parts.auto, parts.fetcher
+        now = self._now()
+        deadline = float("inf") if timeout_ms is None else now + timeout_ms / 1000
+        self._polling = True
+        if member is not None:
+            member.enter(now)
+        try:
+            # An application that is always served at once must not keep heartbeats, and answers, from their turns.
+            await asyncio.sleep(0)
+            while True:
+                if member is not None:
+                    await member.tend(deadline)
+                if auto is not None:
+                    auto.tick(self._now())
+                parts.positions.settle()
+                found, moved = take()
+                if moved:
+                    fetcher.refill()
+                    return found
+                self._raise_errors()
+                fetcher.send()
+                now = self._now()
+                if now >= deadline:
+                    return nothing
+                wait_s = min(deadline - now, _LONG_S if auto is None else auto.due_in_s(now))
+                await parts.bell.heard(wait_s)
+                self._check_open()
+        finally:
+            self._polling = False
+            if member is not None:
+                member.exit(self._now())
+
+    def _raise_errors(self) -> None:
+        parts = self._parts
+        parts.positions.raise_error()
+        parts.fetcher.raise_error()
+        if parts.commits is not None and parts.commits.failure is not None:
+            raise parts.commits.failure
+        if self._checked != parts.cluster.version:
+            self._checked = parts.cluster.version
+            for name in self._subscription.topics:
+                topic = parts.cluster.topics.get(name)
+                if topic is not None and topic.error and not topic.error.retriable:
+                    raise refused(topic.error, about=f"topic {name}")
+
+    async def poll_arrow(
+        self,
+        timeout_ms: float | None = 1_000,
+        *,
+        max_records: int | None = None,
+        max_bytes: int | None = None,
+    ) -> "pa.RecordBatch | None":
+        """Return the next records as one Arrow batch, without an object for any of them; None when the time is up.
+
+        `max_bytes` limits what is taken of fetched batches before they are decompressed, fetch.max.bytes if not given.
+        Deserializers and interceptors are not applied. Raises what `poll` raises, and ImportError without pyarrow.
+        """
+        from ottla.client.consumer.raw import arrow_of
+
+        limit = self._settings["fetch.max.bytes"] if max_bytes is None else max_bytes
+        return await self._poll(timeout_ms, lambda: arrow_of(self._shelf, limit, max_records), None)
+
+    def __aiter__(self) -> AsyncIterator[Record]:
+        """Go through the records one by one, for as long as the consumer is open. Raises what `poll` raises."""
+        return self._iterate()
+
+    async def _iterate(self) -> AsyncIterator[Record]:
+        while True:
+            pending = self._pending
+            for record in pending:
+                yield record
+                if pending is not self._pending:
+                    break  # somebody has sought elsewhere meanwhile
+            else:
+                records = await self._poll(None, lambda: self._take(self._records_max), list[Record]())
+                self._pending = iter(records)
+
+    def _take(self, count: int) -> tuple[list[Record], bool]:
+        found, moved = self._shelf.take(count)
+        interceptors = self._parts.interceptors
+        return (interceptors.consume(found) if found and interceptors.on_consume else found), moved
+
+    def _take_pending(self, count: int) -> list[Record]:
+        """Hand out what an iteration that was left has not come to."""
+        rest = list(copy.copy(self._pending))
+        if rest:
+            self._pending = iter(rest[count:])
+        return rest[:count]
+
+    def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """What has been handed out, as it would be committed: what iteration has not come to is not."""
+        offsets = self._subscription.consumed()
+        for record in reversed(list(copy.copy(self._pending))):
+            partition = TopicPartition(record.topic, record.partition)
+            if partition in offsets:
+                offsets[partition] = OffsetAndMetadata(record.offset)
+        return offsets
+
+    # Committing
+
+    async def commit(self, offsets: Offsets | None = None, timeout_ms: float | None = None) -> None:
+        """Commit these offsets, or all that was handed out, and wait until that is done.
+
+        An offset is that of the next record to read. CommitFailed when the group has moved on without this consumer,
+        Refused with REBALANCE_IN_PROGRESS while it is moving, Fenced when another has taken its place, TimedOut.
+        """
+        await self._commits().commit(
+            self._consumed() if offsets is None else _typed(offsets),
+            self._timeout_ms if timeout_ms is None else timeout_ms,
+        )
+
+    def commit_nowait(self, offsets: Offsets | None = None, callback: Callback | None = None) -> None:
+        """Commit these offsets, or all that was handed out, and go on; it is not tried again when it fails.
+
+        `callback(offsets, error)` hears of the outcome, with None for success.
+        """
+        self._commits().commit_nowait(self._consumed() if offsets is None else _typed(offsets), callback)
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """Return what the group has committed for each partition, None where nothing. TimedOut, Refused."""
+        return await self._commits().committed(
+            [TopicPartition(*each) for each in partitions],
+            self._timeout_ms if timeout_ms is None else timeout_ms,
+        )
+
+    def _commits(self) -> Commits:
+        self._check_open()
+        if self._parts.commits is None:
+            raise WrongState("offsets are committed in the name of a group", hint="give a group_id")
+        return self._parts.commits
+
+    # The group, and what there is to tell
+
+    @property
+    def group_metadata(self) -> GroupMetadata:
+        """Who this consumer is in its group, for `Producer.send_offsets`; WrongState without a group."""
+        if self._parts.member is None:
+            raise WrongState("there is no group", hint="give a group_id")
+        return self._parts.member.metadata
+
+    def enforce_rebalance(self, reason: str = "") -> None:
+        """Have the group rebalanced with the next poll; without effect with group.protocol=consumer."""
+        self._check_open()
+        if self._parts.member is None:
+            raise WrongState("there is no group to rebalance", hint="give a group_id")
+        self._parts.member.enforce(reason)
+
+    async def partitions_for(self, topic: str, timeout_ms: float | None = None) -> list[int]:
+        """Return the partitions of a topic. TimedOut, or Refused when it does not exist."""
+        self._check_open()
+        found = await self._parts.cluster.topic(
+            topic, timeout_ms, auto_create=self._settings["allow.auto.create.topics"]
+        )
+        return sorted(found.leaders)
+
+    def statistics(self) -> dict[str, Any]:
+        """Return counts and gauges: what was fetched and handed out, positions and lags, the state of the group."""
+        return statistics_of(self._parts, committed_only=self._committed_only)
+
+
+def _typed(offsets: Mapping[TopicPartition, OffsetAndMetadata | int]) -> Offsets:
+    """Offsets as they are committed; a bare number is an offset without a word about it."""
+    return {
+        TopicPartition(*partition): OffsetAndMetadata(offset) if isinstance(offset, int) else offset
+        for partition, offset in offsets.items()
+    }

@@ -1,0 +1,215 @@
+"""Looks up offsets with the leaders of partitions: by time, at the ends, and where an epoch ended.
+
+O1  Each leader is asked once for all of its partitions; who has moved or is not there is asked again after a pause.
+O2  What is known of leaders is refreshed between tries, so that a move is found out.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from ottla.client.cluster import Cluster, Leader
+from ottla.client.consumer.reading import NO_EPOCH, Position
+from ottla.client.errors import ClientError, TimedOut, refused
+from ottla.client.record import TopicPartition
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from ottla.wire.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+
+D = TypeVar("D")
+R = TypeVar("R")
+
+_CONSUMER = -1
+# The error code that each partition was answered with.
+Outcome: TypeAlias = dict[TopicPartition, int]
+
+
+class OffsetAndTimestamp(NamedTuple):
+    """What lies at a time: the offset of the first record from then on, its timestamp, and its leader epoch."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int = NO_EPOCH
+
+
+class EpochEnd(NamedTuple):
+    """Where the records of an epoch, or of the last one before it, end; -1 for none."""
+
+    end_offset: int
+    epoch: int
+
+
+class Finder:
+    """Asks leaders for offsets."""
+
+    def __init__(self, settings: Mapping[str, Any], cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._committed_only: bool = settings.get("isolation.level") == "read_committed"
+        self._timeout_ms: int = settings["request.timeout.ms"]
+
+    async def offsets(
+        self, moments: Mapping[TopicPartition, int], timeout_ms: float
+    ) -> dict[TopicPartition, OffsetAndTimestamp]:
+        """Return what lies at each moment (-1 the end, -2 the beginning); nothing where no record is that young.
+
+        TimedOut when some could not be asked in time, Refused when they may not be.
+        """
+        found: dict[TopicPartition, OffsetAndTimestamp] = {}
+
+        async def ask(node: int, leaders: Mapping[TopicPartition, Leader]) -> Outcome:
+            return await self._list(node, leaders, moments, found)
+
+        await self._until_done(moments, ask, timeout_ms, "looking up offsets")
+        return found
+
+    async def epoch_ends(
+        self, positions: Mapping[TopicPartition, Position]
+    ) -> dict[TopicPartition, EpochEnd]:
+        """Ask the leaders that positions name where the epochs of their last records end; once, so some may lack."""
+        by_node: dict[int, dict[TopicPartition, Position]] = {}
+        for partition, position in positions.items():
+            by_node.setdefault(position.leader, {})[partition] = position
+        answers = await asyncio.gather(*(self._try(self._ends, *each) for each in by_node.items()))
+        found: dict[TopicPartition, EpochEnd] = {}
+        for answer in answers:
+            if not isinstance(answer, ClientError):
+                found |= answer
+            elif not answer.retriable:
+                raise answer
+        return found
+
+    # Asking until all have answered
+
+    async def _until_done(
+        self,
+        partitions: Iterable[TopicPartition],
+        ask: Callable[[int, Mapping[TopicPartition, Leader]], Awaitable[Outcome]],
+        timeout_ms: float,
+        what: str,
+    ) -> None:
+        left = set(partitions)
+        backoff = self._cluster.links.retry_backoff()
+        last: ClientError | None = None
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                while left:
+                    by_node, last = await self._by_leader(left)
+                    answers = await asyncio.gather(*(self._try(ask, *each) for each in by_node.items()))
+                    for answer in answers:
+                        if isinstance(answer, ClientError):
+                            last = answer
+                        else:
+                            last = _note(answer, left, what) or last
+                        if last is not None and not last.retriable:
+                            raise last
+                    if left:
+                        self._cluster.stale()
+                        await asyncio.sleep(backoff.failed())
+        except TimeoutError:
+            raise TimedOut(f"{what} took longer than {timeout_ms / 1000:g} s: {last}") from last
+
+    @staticmethod
+    async def _try(ask: Callable[[int, D], Awaitable[R]], node: int, details: D) -> R | ClientError:
+        # Nobody's error may leave the others' questions behind.
+        try:
+            return await ask(node, details)
+        except ClientError as error:
+            return error
+
+    async def _by_leader(
+        self, partitions: Iterable[TopicPartition]
+    ) -> tuple[dict[int, dict[TopicPartition, Leader]], ClientError | None]:
+        cluster = self._cluster
+        missing = {each.topic for each in partitions if each.topic not in cluster.topics}
+        last: ClientError | None = None
+        if missing:
+            try:
+                await cluster.refresh(sorted(missing))
+            except ClientError as error:
+                last = error
+        by_node: dict[int, dict[TopicPartition, Leader]] = {}
+        for partition in partitions:
+            leader, topic = cluster.leader(*partition), cluster.topics.get(partition.topic)
+            if leader is not None:
+                by_node.setdefault(leader.node, {})[partition] = leader
+            elif topic is not None:
+                last = refused(topic.error or ErrorCode.LEADER_NOT_AVAILABLE, about=str(partition))
+        return by_node, last
+
+    # One leader
+
+    async def _list(
+        self,
+        node: int,
+        leaders: Mapping[TopicPartition, Leader],
+        moments: Mapping[TopicPartition, int],
+        found: dict[TopicPartition, OffsetAndTimestamp],
+    ) -> Outcome:
+        kind = ListOffsetsRequest.ListOffsetsTopic
+        topics: dict[str, ListOffsetsRequest.ListOffsetsTopic] = {}
+        for partition, leader in leaders.items():
+            topic = topics.setdefault(partition.topic, kind(name=partition.topic, partitions=[]))
+            topic.partitions.append(
+                kind.ListOffsetsPartition(
+                    partition_index=partition.partition,
+                    current_leader_epoch=leader.epoch,
+                    timestamp=moments[partition],
+                )
+            )
+        request = ListOffsetsRequest(
+            replica_id=_CONSUMER,
+            isolation_level=1 if self._committed_only else 0,
+            topics=list(topics.values()),
+            timeout_ms=self._timeout_ms,
+        )
+        answer = await self._cluster.links.ask(node, request, ListOffsetsResponse)
+        outcome: Outcome = {}
+        for heard in answer.topics:
+            for data in heard.partitions:
+                partition = TopicPartition(heard.name, data.partition_index)
+                # A log of old has no times to go by, so nothing lies at any.
+                timeless = data.error_code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
+                outcome[partition] = 0 if timeless else data.error_code
+                if not data.error_code and data.offset >= 0:
+                    found[partition] = OffsetAndTimestamp(data.offset, data.timestamp, data.leader_epoch)
+        return outcome
+
+    async def _ends(
+        self, node: int, positions: Mapping[TopicPartition, Position]
+    ) -> dict[TopicPartition, EpochEnd]:
+        kind = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
+        topics: dict[str, OffsetForLeaderEpochRequest.OffsetForLeaderTopic] = {}
+        for partition, position in positions.items():
+            topic = topics.setdefault(partition.topic, kind(topic=partition.topic, partitions=[]))
+            topic.partitions.append(
+                kind.OffsetForLeaderPartition(
+                    partition=partition.partition,
+                    current_leader_epoch=position.leader_epoch,
+                    leader_epoch=position.epoch,
+                )
+            )
+        request = OffsetForLeaderEpochRequest(replica_id=_CONSUMER, topics=list(topics.values()))
+        answer = await self._cluster.links.ask(node, request, OffsetForLeaderEpochResponse)
+        found: dict[TopicPartition, EpochEnd] = {}
+        for heard in answer.topics:
+            for data in heard.partitions:
+                partition = TopicPartition(heard.topic, data.partition)
+                if data.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                    raise refused(data.error_code, about=f"checking the position in {partition}")
+                if not data.error_code:
+                    found[partition] = EpochEnd(data.end_offset, data.leader_epoch)
+        return found
+
+
+def _note(outcome: Outcome, left: set[TopicPartition], what: str) -> ClientError | None:
+    """Strike off those that were answered; return an error of the others, one for good before any other."""
+    last: ClientError | None = None
+    for partition, code in outcome.items():
+        if not code:
+            left.discard(partition)
+        elif last is None or last.retriable:
+            last = refused(code, about=f"{what} of {partition}")
+    return last

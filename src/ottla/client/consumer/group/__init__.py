@@ -1,0 +1,1 @@
+"""Membership of a consumer in its group, by either protocol."""

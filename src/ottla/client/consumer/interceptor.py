@@ -1,0 +1,59 @@
+"""Interceptors: those who see records before the application does, and hear what was committed (KIP-42).
+
+An interceptor that fails changes nothing: what it raised is logged, and the records go on as they were.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from ottla.client.record import OffsetAndMetadata, Record, TopicPartition
+
+LOGGER = logging.getLogger("ottla.client")
+
+
+class ConsumerInterceptor(Protocol):
+    """What an interceptor has; either method may be left out."""
+
+    def on_consume(self, records: list[Record]) -> list[Record]:
+        """Return the records to be handed out in place of these, or the same."""
+        ...
+
+    def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> object:
+        """Hear what was committed."""
+        ...
+
+
+class Interceptors:
+    """Interceptors in a row."""
+
+    def __init__(self, interceptors: Sequence[Any]) -> None:
+        made = [each() if isinstance(each, type) else each for each in interceptors]
+        self.on_consume = [each.on_consume for each in made if hasattr(each, "on_consume")]
+        self._on_commit = [each.on_commit for each in made if hasattr(each, "on_commit")]
+        self._close = [each.close for each in made if hasattr(each, "close")]
+
+    def consume(self, records: list[Record]) -> list[Record]:
+        """Return what is to be handed out."""
+        for call in self.on_consume:
+            try:
+                records = call(records)
+            except Exception:
+                LOGGER.exception("an interceptor failed in on_consume")
+        return records
+
+    def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """Tell what was committed."""
+        for call in self._on_commit:
+            try:
+                call(offsets)
+            except Exception:
+                LOGGER.exception("an interceptor failed in on_commit")
+
+    def close(self) -> None:
+        """Tell those who want to know that there will be no more."""
+        for call in self._close:
+            try:
+                call()
+            except Exception:
+                LOGGER.exception("an interceptor failed to close")

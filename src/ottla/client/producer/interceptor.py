@@ -1,0 +1,73 @@
+"""Interceptors: those who see every record before it is sent, and hear what became of it (KIP-42).
+
+An interceptor that fails changes nothing: what it raised is logged, and the record goes on as it was.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+from ottla.client.errors import ClientError
+from ottla.client.record import RecordMetadata
+
+LOGGER = logging.getLogger("ottla.client")
+
+
+class Outgoing(NamedTuple):
+    """A record as the program gave it, before it is serialized."""
+
+    topic: str
+    value: Any = None
+    key: Any = None
+    partition: int | None = None
+    timestamp: int | None = None
+    headers: Sequence[tuple[str, bytes | None]] = ()
+
+
+class ProducerInterceptor(Protocol):
+    """What an interceptor has; either method may be left out."""
+
+    def on_send(self, record: Outgoing) -> Outgoing:
+        """Return the record to be sent in place of this one, or the same."""
+        ...
+
+    def on_acknowledgement(self, metadata: RecordMetadata, error: ClientError | None) -> object:
+        """Hear where a record has gone, or why it was not written; the offset is -1 then."""
+        ...
+
+
+class Interceptors:
+    """Interceptors in a row."""
+
+    def __init__(self, interceptors: Sequence[Any]) -> None:
+        made = [each() if isinstance(each, type) else each for each in interceptors]
+        self._on_send = [each.on_send for each in made if hasattr(each, "on_send")]
+        self._on_acknowledgement = [
+            each.on_acknowledgement for each in made if hasattr(each, "on_acknowledgement")
+        ]
+        self._close = [each.close for each in made if hasattr(each, "close")]
+
+    def send(self, record: Outgoing) -> Outgoing:
+        """Return what is to be sent for a record."""
+        for call in self._on_send:
+            try:
+                record = call(record)
+            except Exception:
+                LOGGER.exception("an interceptor failed before sending")
+        return record
+
+    def acknowledge(self, metadata: RecordMetadata, error: ClientError | None) -> None:
+        """Tell what became of a record."""
+        for call in self._on_acknowledgement:
+            try:
+                call(metadata, error)
+            except Exception:
+                LOGGER.exception("an interceptor failed after sending")
+
+    def close(self) -> None:
+        """Tell those who want to know that there will be no more."""
+        for call in self._close:
+            try:
+                call()
+            except Exception:
+                LOGGER.exception("an interceptor failed to close")

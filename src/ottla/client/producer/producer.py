@@ -1,0 +1,397 @@
+"""The producer: takes records, sends them in batches, and says what became of each.
+
+    async with Producer("localhost:9092") as producer:
+        delivery = await producer.send("greetings", b"hello")
+        metadata = await delivery
+
+Z1  Every call that waits can be cancelled: a record is then either taken or not, and nothing is left behind.
+Z2  After `close` every delivery has ended, and no task or connection of the producer is left.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from types import TracebackType
+from typing import Any, Self
+
+from ottla.client.cluster import Leader
+from ottla.client.errors import BufferFull, ClientError, Closed, MustAbort, TimedOut, TopicUnknown, WrongState
+from ottla.client.producer.accumulator import RecordHeaders
+from ottla.client.producer.delivery import LOGGER, Delivery
+from ottla.client.producer.offsets import GroupMember, GroupMetadata
+from ottla.client.producer.parts import Parts
+from ottla.client.producer.tally import Statistics
+from ottla.client.producer.transaction import State, again
+from ottla.client.producer.transactor import Transactor
+from ottla.client.record import OffsetAndMetadata, RecordMetadata, TopicPartition
+from ottla.client.settings import resolve
+
+
+class Producer:
+    """Sends records to topics. Open it with `async with`, or with `open` and `close`.
+
+    Settings are Kafka's, given in a mapping under Kafka's names or as keywords with underscores. SettingError says what
+    cannot be.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str | Sequence[str] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        /,
+        **keywords: Any,
+    ) -> None:
+        parts = Parts.of(resolve("producer", bootstrap_servers, settings, keywords))
+        self._terms = parts.terms
+        self._cluster = parts.cluster
+        self._accumulator = parts.accumulator
+        self._sender = parts.sender
+        self._counts = parts.statistics
+        self._identity = parts.identity
+        self._transactor = parts.transactor
+        self._transaction = parts.transaction
+        self._preparation = parts.preparation
+        self._append = parts.accumulator.append
+        self._accumulator.guard = self._guard
+        if self._preparation is None and type(self).send_nowait is Producer.send_nowait:
+            # A frame less for each record.
+            self.send_nowait = self._append  # type: ignore[method-assign]
+        self._is_open = False
+        self._closing: asyncio.Task[None] | None = None
+
+    # Life
+
+    async def open(self) -> None:
+        """Reach a broker, which `async with` does too. NoBroker when none answers within `max.block.ms`."""
+        if self._closing is not None:
+            raise Closed("the producer is closed", hint="make another")
+        if self._is_open:
+            return
+        try:
+            await self._cluster.open(self._terms.block_s * 1000)
+        except BaseException:
+            await self._cluster.close()
+            raise
+        self._is_open = True
+        self._sender.open()
+
+    async def close(self, timeout_ms: float | None = None) -> None:
+        """Send what was taken, wait for the answers, abort a transaction that is open, and hang up.
+
+        What is not done after `timeout_ms` fails with Closed; without one, `delivery.timeout.ms` is the limit.
+        """
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(timeout_ms))
+        await asyncio.shield(self._closing)
+
+    async def _close(self, timeout_ms: float | None) -> None:
+        self._accumulator.seal_all()
+        try:
+            if self._is_open:
+                async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
+                    await self._finish()
+        except TimeoutError:
+            LOGGER.warning("the producer was closed before all records were sent")
+        except ClientError as error:
+            LOGGER.warning("the producer was closed with its transaction open: %s", error)
+        finally:
+            tasks = self._sender.close()
+            if self._transactor is not None:
+                tasks += self._transactor.cancel()
+            for task in tasks:
+                with suppress(asyncio.CancelledError, ClientError):
+                    await task
+            self._accumulator.fail(Closed("the producer was closed before the record was written"))
+            await self._cluster.close()
+            if self._preparation is not None:
+                self._preparation.close()
+
+    async def _finish(self) -> None:
+        transaction = self._transaction
+        if transaction is not None and transaction.is_ongoing and self._transactor is not None:
+            if transaction.is_completing:
+                await self._sender.flush()
+                await self._transactor.settled()
+            else:
+                await self._transactor.abort()
+        else:
+            await self._sender.flush()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    # Records
+
+    def send_nowait(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: RecordHeaders = (),
+    ) -> Delivery:
+        """Take a record if that is possible without waiting.
+
+        TopicUnknown when nothing was sent to the topic before, BufferFull when there is no room; either may be
+        answered by `await send`. RecordTooLarge, SerializationFailed, Closed and, with transactions, WrongState,
+        MustAbort and Fenced as with `send`.
+        """
+        preparation = self._preparation
+        if preparation is None:
+            return self._append(topic, value, key, partition, timestamp, headers)
+        record = preparation.prepare(topic, value, key, partition, timestamp, headers)
+        try:
+            delivery = self._append(*record)
+        except ClientError as error:
+            preparation.refused(record, error)
+            raise
+        preparation.watch(delivery)
+        return delivery
+
+    async def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: RecordHeaders = (),
+    ) -> Delivery:
+        """Take a record, and return a Delivery, which can be awaited for where the record has gone.
+
+        Waits for metadata and for room, up to `max.block.ms`: TimedOut or Refused says that the topic is not to be
+        had, BufferFull that there is no room. RecordTooLarge and SerializationFailed blame the record; Closed the
+        caller; WrongState, MustAbort and Fenced speak of the transaction.
+        """
+        preparation = self._preparation
+        if preparation is None:
+            try:
+                delivery = self._append(topic, value, key, partition, timestamp, headers)
+            except (TopicUnknown, BufferFull) as error:
+                delivery = await self._append_patiently(
+                    error, topic, value, key, partition, timestamp, headers
+                )
+        else:
+            record = preparation.prepare(topic, value, key, partition, timestamp, headers)
+            try:
+                try:
+                    delivery = self._append(*record)
+                except (TopicUnknown, BufferFull) as error:
+                    delivery = await self._append_patiently(error, *record)
+            except ClientError as error:
+                preparation.refused(record, error)
+                raise
+            preparation.watch(delivery)
+        if self._accumulator.pressing > 4:
+            # A batch is full: without a turn for the sender now, a loop of sends would fill the whole buffer first.
+            await asyncio.sleep(0)
+        return delivery
+
+    async def deliver(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: RecordHeaders = (),
+    ) -> RecordMetadata:
+        """Send a record and wait until it is written; raises what `send` or its Delivery raise."""
+        return await (await self.send(topic, value, key, partition, timestamp, headers))
+
+    async def flush(self) -> None:
+        """Have everything leave at once that was sent before, and wait until the outcome of all of it is known.
+
+        It does not raise what went wrong with records: their deliveries do.
+        """
+        self._check_open()
+        await self._sender.flush()
+
+    async def partitions_for(self, topic: str) -> dict[int, Leader]:
+        """Return the partitions of a topic and who leads them. Refused or TimedOut says why it is not to be had."""
+        self._check_open()
+        return dict((await self._cluster.topic(topic, self._terms.block_s * 1000)).leaders)
+
+    def statistics(self) -> Statistics:
+        """Return what was done so far, and how things stand."""
+        counts, accumulator = self._counts.copy(), self._accumulator
+        counts.buffer_bytes_free = accumulator.memory.free
+        counts.waiting = accumulator.memory.waiting
+        counts.batches_pending = len(accumulator.pending)
+        counts.requests_in_flight = self._sender.in_flight
+        return counts
+
+    # Transactions
+
+    async def init_transactions(self) -> None:
+        """Become the one producer of this `transactional.id`: once, before the first transaction.
+
+        Transactions of an earlier one are ended, and it is fenced. TimedOut after `max.block.ms`: call it again to go
+        on waiting. Refused when it is not allowed.
+        """
+        self._check_open()
+        await self._transactions().initialize()
+
+    def begin_transaction(self) -> None:
+        """Open a transaction. WrongState when one is open, MustAbort when one has failed, Fenced when it is over."""
+        self._check_open()
+        self._transactions().begin()
+
+    async def send_offsets(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        group_metadata: GroupMetadata | str,
+    ) -> None:
+        """Make a group's offsets part of the transaction: they count if, and when, it is committed.
+
+        `group_metadata` is the consumer's, or the name of a group that nobody is a member of. MustAbort when the group
+        has moved on.
+        """
+        self._check_open()
+        given = {
+            TopicPartition(*place): OffsetAndMetadata(each) if isinstance(each, int) else each
+            for place, each in offsets.items()
+        }
+        await self._transactions().send_offsets(given, GroupMember.of(group_metadata))
+
+    async def commit_transaction(self) -> None:
+        """Send what was taken, and have all of the transaction count.
+
+        MustAbort when a record or an offset was not written, Fenced when another producer has taken over. TimedOut
+        after `max.block.ms`: call it again to go on waiting, since it may be committed any moment.
+        """
+        self._check_open()
+        await self._transactions().commit()
+        self._counts.transactions_committed += 1
+
+    async def abort_transaction(self) -> None:
+        """Have nothing of the transaction count. Records that were not sent yet fail with Aborted."""
+        self._check_open()
+        await self._transactions().abort()
+        self._counts.transactions_aborted += 1
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Self]:
+        """Open a transaction that is committed at the end of the block, and aborted when an error leaves it.
+
+        What `commit_transaction` raises is raised; after MustAbort the transaction is aborted, so that the
+        block can be tried again.
+        """
+        if self._transactions().transaction.state is State.UNINITIALIZED:
+            await self.init_transactions()
+        self.begin_transaction()
+        try:
+            yield self
+        except BaseException:
+            await self._abort_quietly()
+            raise
+        try:
+            await self.commit_transaction()
+        except MustAbort:
+            await self._abort_quietly()
+            raise
+
+    async def _abort_quietly(self) -> None:
+        """Abort because of an error that is worth more than whatever goes wrong with it."""
+        try:
+            await self.abort_transaction()
+        except ClientError as error:
+            LOGGER.warning("the transaction could not be aborted: %s", error)
+
+    # What the calls have in common
+
+    def _transactions(self) -> Transactor:
+        if self._transactor is None or self._transaction is None:
+            raise WrongState("the producer has no transactions", hint="give it a transactional.id")
+        return self._transactor
+
+    def _check_open(self) -> None:
+        if self._closing is not None:
+            raise Closed("the producer is closed", hint="make another")
+        if not self._is_open:
+            raise WrongState("the producer is not open", hint="use it in `async with`, or await open() first")
+
+    def _guard(self) -> None:
+        """Raise unless a batch may be begun."""
+        if self._closing is not None:
+            raise Closed("the producer is closed", hint="make another")
+        if self._identity is not None and self._identity.fatal is not None:
+            raise again(self._identity.fatal)
+        if self._transaction is not None:
+            self._transaction.check("send", State.OPEN)
+
+    async def _append_patiently(
+        self,
+        error: TopicUnknown | BufferFull,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp: int | None,
+        headers: RecordHeaders,
+    ) -> Delivery:
+        """Take a record that could not be taken at once."""
+        accumulator, loop = self._accumulator, asyncio.get_running_loop()
+        deadline = loop.time() + self._terms.block_s
+        while True:
+            self._check_open()
+            if loop.time() >= deadline:
+                raise error
+            if isinstance(error, BufferFull):
+                await self._await_room(accumulator.lacking, deadline, error)
+            else:
+                await self._await_topic(topic, partition, deadline, error)
+            try:
+                return accumulator.append(topic, value, key, partition, timestamp, headers)
+            except (TopicUnknown, BufferFull) as again:
+                error = again
+            finally:
+                # Set aside by `_await_room`, and not needed where another has begun a batch meanwhile.
+                accumulator.give_back()
+
+    async def _await_topic(
+        self, name: str, partition: int | None, deadline: float, error: TopicUnknown
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        topic = await self._cluster.topic(name, max(deadline - loop.time(), 0) * 1000)
+        if partition is None or partition in topic.leaders:
+            return
+        if partition < 0:
+            raise error
+        # The topic may have grown.
+        await asyncio.sleep(min(self._terms.retry_backoff_s, max(deadline - loop.time(), 0)))
+        if loop.time() >= deadline:
+            raise error
+        with suppress(TimedOut):
+            await self._cluster.refresh([name])
+
+    async def _await_room(self, size: int, deadline: float, error: BufferFull) -> None:
+        """Wait in line for the bytes of a batch, while nothing lingers, and set them aside for the next."""
+        memory, loop = self._accumulator.memory, asyncio.get_running_loop()
+        future: asyncio.Future[bool] = loop.create_future()
+        claim = memory.queue(size, partial(_resolve, future, True))
+        timer = loop.call_at(deadline, _resolve, future, False)
+        self._sender.hurry()
+        try:
+            if not await future:
+                raise error
+        except BaseException:
+            memory.leave(claim)
+            raise
+        finally:
+            timer.cancel()
+            self._sender.relax()
+        self._accumulator.granted = claim.size
+
+
+def _resolve(future: "asyncio.Future[bool]", outcome: bool) -> None:
+    if not future.done():
+        future.set_result(outcome)

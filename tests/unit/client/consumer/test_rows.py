@@ -1,0 +1,53 @@
+"""Records made a slice at a time are those that are made all at once."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.client.consumer.chunk import Chunk, open_chunk
+from ottla.client.consumer.objects import COLUMNS_MIN, Rows, _one_by_one, rows_of
+from ottla.wire.batch import build_batch
+from ottla.wire.record import Record
+
+COUNT = COLUMNS_MIN * 2
+
+
+def data():
+    """Records of every kind, in batches that differ in epoch and in whose time they bear."""
+    parts = b""
+    for start in range(0, COUNT, 16):
+        records = [
+            Record(
+                n,
+                5_000 + n,
+                None if n % 3 else b"k%d" % n,
+                None if n % 7 == 2 else b"v" * (n % 90),
+                (("h", b"%d" % n), ("x", None)) if n % 5 == 1 else (),
+            )
+            for n in range(start, start + 16)
+        ]
+        stamped = {"log_append_time_ms": 77} if start % 48 == 0 else {}
+        parts += bytes(build_batch(records, base_offset=start, leader_epoch=start // 32, **stamped))
+    return parts
+
+
+DATA = data()
+
+
+@given(st.integers(0, COUNT - COLUMNS_MIN), st.integers(0, COUNT), st.integers(0, COUNT))
+def test_any_slice(start_offset, start, stop):
+    chunk = Chunk("t", 3, DATA, start_offset)
+    rows = rows_of(chunk).rows
+    assert isinstance(rows, Rows)
+    contents = open_chunk(chunk)
+    whole = [
+        record
+        for record in _one_by_one(chunk, contents.batches, contents.bodies)
+        if record.offset >= start_offset
+    ]
+    assert len(rows) == len(whole) == COUNT - start_offset
+    assert rows[start:stop] == whole[start:stop]
+
+
+def test_few_are_a_list():
+    few = bytes(build_batch([Record(n, 0, None, b"v") for n in range(5)]))
+    assert [record.offset for record in rows_of(Chunk("t", 3, few, 2)).rows] == [2, 3, 4]
