@@ -18,6 +18,7 @@ from ottla.cli.error import CUT_OFF, FAILED, INTERRUPTED, MISUSED, TERMINATED
 from tests.client.command_line import COMMAND, CommandLine
 from tests.client.readback import Read, read, values
 from tests.compat.chosen import MakeTopic
+from tests.peers.deadline import eventually
 from tests.peers.server import Server
 
 
@@ -59,7 +60,8 @@ def test_values_partitions_times_and_reports(
 )
 def test_codecs_and_acks(codec: str, acks: str, ottla: CommandLine, server: Server, topic: str) -> None:
     ottla("produce", topic, "-z", codec, "--acks", acks, stdin="".join(f"{n}\n" for n in range(100)))
-    assert values(server.bootstrap, topic) == [b"%d" % n for n in range(100)]
+    # With acks=0 nobody has said that they are there yet.
+    eventually(lambda: values(server.bootstrap, topic) == [b"%d" % n for n in range(100)])
 
 
 def test_formats_in(ottla: CommandLine, server: Server, topic: str, tmp_path: Path) -> None:

@@ -131,7 +131,8 @@ def test_two_members_share_and_one_takes_over(bootstrap, make_topic, topic_name,
                 for number in range(4)
                 for n in range(50)
             )
-            given = [entry for entry in diary.entries if entry[0] == "assigned"]
+            # A coordinator that has just heard of the topic may assign nothing of it at first.
+            given = [entry for entry in diary.entries if entry[0] == "assigned" and entry[1]]
             assert given[0] == ("assigned", {0, 1, 2, 3})
             assert any(what == "revoked" for what, _ in diary.entries)
         assert diary.entries[-1] == ("revoked", {0, 1, 2, 3})

@@ -246,6 +246,7 @@ def test_what_was_not_sent_is_aborted_at_once(
             await producer.abort_transaction()
             with pytest.raises(Aborted):
                 await delivery
+            assert producer.statistics().records_failed == 1
             producer.begin_transaction()
             last = await producer.send(topic, b"nor this")
         # Closing aborts what is open.

@@ -3,7 +3,8 @@
 V1  The first batch of a transaction in a partition waits until the coordinator has the partition in that transaction;
     the others find the transaction open and need not ask.
 V2  While a request waits, its records are copies: the buffer they came in is the next request's.
-V3  Old clients are told what they understand: errors that they would not try again become one that they do.
+V3  A transaction whose predecessor is still being completed waits for that here, a little while, and not at the client.
+V4  Old clients are told what they understand: errors that they would not try again become one that they do.
 """
 
 from collections.abc import Callable
@@ -67,18 +68,28 @@ def doubtful(request: ProduceRequest, version: int, broker: Broker) -> Doubted |
 
 def verify(doubted: Doubted, version: int, broker: Broker, done: Callable[[Refused], None]) -> None:
     """Ask the coordinator; `done` hears of the partitions that are not in the transaction."""
+    adds = version >= _ADDS_SINCE
+    settings = broker.settings
+    patience_ms = settings["add.partitions.to.txn.retry.backoff.max.ms"] if adds else 0
+    deadline = broker.clock.monotonic() + min(patience_ms, settings["request.timeout.ms"]) / 1000
+
+    def ask() -> None:
+        broker.transactions.enlist(
+            doubted.transactional_id,
+            doubted.producer_id,
+            doubted.producer_epoch,
+            doubted.places,
+            add=adds,
+            done=answered,
+        )
 
     def answered(codes: dict[Place, ErrorCode]) -> None:
+        if ErrorCode.CONCURRENT_TRANSACTIONS in codes.values() and broker.clock.monotonic() < deadline:
+            broker.call_later(settings["add.partitions.to.txn.retry.backoff.ms"] / 1000, ask)
+            return
         done({place: _said(code, version) for place, code in codes.items() if code is not ErrorCode.NONE})
 
-    broker.transactions.enlist(
-        doubted.transactional_id,
-        doubted.producer_id,
-        doubted.producer_epoch,
-        doubted.places,
-        add=version >= _ADDS_SINCE,
-        done=answered,
-    )
+    ask()
 
 
 def _said(code: ErrorCode, version: int) -> BrokerError:

@@ -66,6 +66,6 @@ class AutoCommit:
     async def finally_commit(self, timeout_ms: float) -> None:
         """Commit before partitions go away; failing that, say so in the log, since nothing can be done about it."""
         try:
-            await self._commits.commit(self._consumed(), timeout_ms)
+            await self._commits.commit(self._consumed(), timeout_ms, stubborn=True)
         except ClientError as error:
             LOGGER.warning("offsets were not committed before partitions were given up: %s", error)

@@ -99,14 +99,14 @@ class Commits:
 
     # Committing
 
-    async def commit(self, offsets: Offsets, timeout_ms: float) -> None:
-        """Commit, and try again until the time is up."""
+    async def commit(self, offsets: Offsets, timeout_ms: float, *, stubborn: bool = False) -> None:
+        """Commit, and try again until the time is up; if `stubborn`, also when the member's epoch has just changed."""
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
         with self._queue() as turn:
             await turn.wait(timeout_ms)
             if offsets:
                 left_ms = max(0.0, deadline - asyncio.get_running_loop().time()) * 1000
-                await self._persist(lambda: self._commit(offsets), left_ms, "committing offsets")
+                await self._persist(lambda: self._commit(offsets, stubborn), left_ms, "committing offsets")
                 self._interceptors.commit(offsets)
 
     def commit_nowait(self, offsets: Offsets, callback: Callback | None) -> None:
@@ -136,7 +136,7 @@ class Commits:
         elif error is not None:
             LOGGER.warning("offsets were not committed: %s", error)
 
-    async def _commit(self, offsets: Offsets) -> None:
+    async def _commit(self, offsets: Offsets, stubborn: bool = False) -> None:
         identity = self._member.identity()
         await self._coordinator.find()
         by_id = identity.by_id and all(self._topic_id(each.topic) != NO_TOPIC_ID for each in offsets)
@@ -169,10 +169,14 @@ class Commits:
             for data in heard.partitions:
                 if data.error_code:
                     name = heard.name or self._cluster.name_of(heard.topic_id) or ""
-                    raise self._refused(data.error_code, f"{name}-{data.partition_index}", identity)
+                    raise self._refused(data.error_code, f"{name}-{data.partition_index}", identity, stubborn)
 
-    def _refused(self, number: int, about: str, identity: Identity) -> ClientError:
+    def _refused(self, number: int, about: str, identity: Identity, stubborn: bool) -> ClientError:
         error = refused(number, about=f"committing the offset of {about}")
+        if stubborn and error.code is ErrorCode.STALE_MEMBER_EPOCH:
+            # A heartbeat has brought another epoch meanwhile, and the next try is made with that.
+            error.retriable = True
+            return error
         if error.code in _STALE_COORDINATOR:
             self._coordinator.lose()
         told = self._member.commit_refused(error.code, identity)

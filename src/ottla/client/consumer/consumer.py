@@ -105,6 +105,7 @@ class Consumer(Whereabouts):
                         timeout_s=max(0.1, deadline - loop.time()),
                     )
         finally:
+            self._ended = True
             if parts.member is not None and parts.coordinator is not None:
                 await parts.member.close()
                 await parts.coordinator.close()
@@ -142,7 +143,7 @@ class Consumer(Whereabouts):
         group.protocol=consumer; a compiled pattern is matched here in both. No topics and no pattern mean unsubscribe.
         WrongState without a group.id, or when partitions were assigned by hand.
         """
-        self._check_open()
+        self._check_open(until_closing=True)
         if self._parts.member is None:
             raise WrongState("subscribe needs a group", hint="give a group_id, or assign partitions by hand")
         if isinstance(topics, str):
@@ -177,7 +178,7 @@ class Consumer(Whereabouts):
 
         WrongState when topics are subscribed to.
         """
-        self._check_open()
+        self._check_open(until_closing=True)
         if self._parts.auto is not None:
             self._parts.auto.tick(self._now())
         self._subscription.assign(TopicPartition(*each) for each in partitions)
@@ -188,7 +189,7 @@ class Consumer(Whereabouts):
 
     async def unsubscribe(self) -> None:
         """Read nothing, and leave the group. Raises what a rebalance listener raises."""
-        self._check_open()
+        self._check_open(until_closing=True)
         member = self._parts.member
         try:
             if member is not None and self._subscription.is_automatic:
@@ -225,7 +226,7 @@ class Consumer(Whereabouts):
         return pending or await self._poll(timeout_ms, lambda: self._take(count), list[Record]())
 
     async def _poll(self, timeout_ms: float | None, take: Callable[[], tuple[T, bool]], nothing: T) -> T:
-        self._check_open()
+        self._check_open(until_closing=True)
         if self._polling:
             raise WrongState("another task is polling this consumer", hint="poll from one task at a time")
         if self._subscription.kind is Kind.NONE:
@@ -257,7 +258,7 @@ class Consumer(Whereabouts):
                     return nothing
                 wait_s = min(deadline - now, _LONG_S if auto is None else auto.due_in_s(now))
                 await parts.bell.heard(wait_s)
-                self._check_open()
+                self._check_open(until_closing=True)
         finally:
             self._polling = False
             if member is not None:
@@ -375,7 +376,7 @@ class Consumer(Whereabouts):
 
     def enforce_rebalance(self, reason: str = "") -> None:
         """Have the group rebalanced with the next poll; without effect with group.protocol=consumer."""
-        self._check_open()
+        self._check_open(until_closing=True)
         if self._parts.member is None:
             raise WrongState("there is no group to rebalance", hint="give a group_id")
         self._parts.member.enforce(reason)

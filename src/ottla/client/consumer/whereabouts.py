@@ -27,9 +27,11 @@ class Whereabouts:
         self._pending: Iterator[Record] = iter(())
         self._is_open = False
         self._closing: asyncio.Task[None] | None = None
+        self._ended = False
 
-    def _check_open(self) -> None:
-        if self._closing is not None:
+    def _check_open(self, *, until_closing: bool = False) -> None:
+        """Raise unless the consumer is open; one that closes is, for its listener, but it begins nothing new."""
+        if self._ended or (until_closing and self._closing is not None):
             raise Closed("the consumer is closed", hint="make another")
         if not self._is_open:
             raise WrongState("the consumer is not open", hint="use `async with`, or call open() first")

@@ -57,6 +57,7 @@ class Accumulator:
         "_terms",
         "_time_ns",
         "admit",
+        "dropped",
         "granted",
         "guard",
         "lacking",
@@ -93,8 +94,10 @@ class Accumulator:
         # Bytes set aside for the next batch that is begun, and how many one lacked that could not be.
         self.granted = 0
         self.lacking = 0
+        # Records that `fail` has ended.
+        self.dropped = 0
         # Whether a full batch waits for the sender to have a turn.
-        self.pressing = 0
+        self.pressing = False
 
     # Records
 
@@ -181,7 +184,7 @@ class Accumulator:
     def _full(self, lane: Lane) -> None:
         lane.seal()
         self.schedule.poke(lane, self._clock())
-        self.pressing += 1
+        self.pressing = True
         self.wake()
 
     def _begin(self, lane: Lane, timestamp: int, size: int) -> Batch:
@@ -247,6 +250,7 @@ class Accumulator:
             if numbered or not batch.has_sequence:
                 self.schedule.drop(batch)
                 batch.lane.sequences.remove(batch)
+                self.dropped += batch.count
                 self.end(batch, error)
 
     def seal_all(self) -> None:

@@ -190,7 +190,7 @@ class Producer:
                 preparation.refused(record, error)
                 raise
             preparation.watch(delivery)
-        if self._accumulator.pressing > 4:
+        if self._accumulator.pressing:
             # A batch is full: without a turn for the sender now, a loop of sends would fill the whole buffer first.
             await asyncio.sleep(0)
         return delivery
@@ -223,6 +223,7 @@ class Producer:
     def statistics(self) -> Statistics:
         """Return what was done so far, and how things stand."""
         counts, accumulator = self._counts.copy(), self._accumulator
+        counts.records_failed += accumulator.dropped
         counts.buffer_bytes_free = accumulator.memory.free
         counts.waiting = accumulator.memory.waiting
         counts.batches_pending = len(accumulator.pending)

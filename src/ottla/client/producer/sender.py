@@ -99,7 +99,7 @@ class Sender:
 
     def _turn(self) -> None:
         self._turn_due = None
-        self._accumulator.pressing = 0
+        self._accumulator.pressing = False
         try:
             self._work()
         except Exception:

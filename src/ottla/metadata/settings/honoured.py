@@ -40,6 +40,8 @@ HONOURED_TOPIC: frozenset[str] = frozenset(
 
 HONOURED_DIRECTLY: frozenset[str] = frozenset(
     {
+        "add.partitions.to.txn.retry.backoff.max.ms",
+        "add.partitions.to.txn.retry.backoff.ms",
         "advertised.listeners",
         "authorizer.class.name",
         "auto.create.topics.enable",
@@ -109,6 +111,7 @@ HONOURED_DIRECTLY: frozenset[str] = frozenset(
         "producer.id.expiration.ms",
         "replica.alter.log.dirs.io.max.bytes.per.second",
         "replica.high.watermark.checkpoint.interval.ms",
+        "request.timeout.ms",
         "security.inter.broker.protocol",
         "share.coordinator.snapshot.update.records.per.snapshot",
         "share.coordinator.state.topic.min.isr",

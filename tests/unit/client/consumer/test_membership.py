@@ -729,3 +729,43 @@ def test_a_consumer_that_was_never_opened_closes():
             await consumer.open()
 
     play(test)
+
+
+@both
+def test_a_listener_may_commit_while_the_consumer_closes(options):
+    async def test(mini):
+        mini.append("t", 0, b"a")
+        diary = Diary()
+        async with consumer_on(mini, group_id="g", enable_auto_commit=False, **options) as consumer:
+
+            async def commit(partitions):
+                assert await consumer.position(T0) == 1
+                await consumer.commit()
+                with pytest.raises(ClientError, match="closed"):
+                    await consumer.poll(10)
+
+            diary.then["revoked"] = commit
+            await consumer.subscribe(["t"], listener=diary)
+            assert await consumer.poll(2_000)
+        assert mini.committed == {T0: 1}
+        with pytest.raises(ClientError, match="closed"):
+            await consumer.commit()
+
+    play(test)
+
+
+def test_an_epoch_that_changes_under_a_commit_before_a_rebalance_is_no_reason_to_lose_it():
+    async def test(mini):
+        mini.append("t", 0, b"a")
+        async with consumer_on(mini, group_id="g", group_protocol="consumer") as consumer:
+            await consumer.subscribe(["t"])
+            assert await consumer.poll(2_000)
+            mini.refuse("OffsetCommit", ErrorCode.STALE_MEMBER_EPOCH, 2)
+            mini.target = [T1]
+            await settled(consumer, T1)
+            assert mini.committed[T0] == 1
+            mini.refuse("OffsetCommit", ErrorCode.STALE_MEMBER_EPOCH)
+            with pytest.raises(CommitFailed, match="STALE_MEMBER_EPOCH"):
+                await consumer.commit({T1: 0})
+
+    play(test, t=2)
