@@ -66,6 +66,7 @@ class Cluster:
         self._refreshing: asyncio.Task[None] | None = None
         self._refreshed_at = 0.0
         self._wants_all = False
+        self._ended = False
         self._missing: set[str] = set()
         self._chores: asyncio.Task[None] | None = None
         self._rebootstraps = settings["metadata.recovery.strategy"].lower() == "rebootstrap"
@@ -119,6 +120,7 @@ class Cluster:
 
     async def close(self) -> None:
         """Leave no task and no connection behind."""
+        self._ended = True
         for task in (self._chores, self._refreshing):
             if task is not None:
                 task.cancel()
@@ -220,7 +222,7 @@ class Cluster:
 
     def stale(self) -> None:
         """Something known was wrong: ask again soon."""
-        if self._refreshing is None:
+        if self._refreshing is None and not self._ended:
             self._refreshing = begin(self._refresh_soon())
 
     async def refresh(self, names: Iterable[str] | None = None, *, auto_create: bool | None = None) -> None:

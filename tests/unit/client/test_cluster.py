@@ -158,6 +158,15 @@ def test_another_broker_is_asked_when_one_is_gone():
     run(test)
 
 
+def test_nothing_is_asked_after_the_end():
+    async def test(brokers, cluster):
+        await cluster.open()
+        await cluster.close()
+        cluster.stale()
+
+    run(test)
+
+
 def test_listeners_hear_of_news():
     async def test(brokers, cluster):
         heard = []
