@@ -26,7 +26,7 @@ help:
 	@echo 'make run      start Ottla in the foreground, data in $(DATA)'
 	@echo 'make test     check, then run the tests (some minutes)'
 	@echo 'make check    ruff, mypy, layers, tidiness (under a minute)'
-	@echo 'make compat   every real client, and Apache Kafka itself where Java and Maven are'
+	@echo 'make compat   every real client, our own on Apache Kafka, and Kafka itself, where Java and Maven are'
 	@echo 'make bench    measure beside Apache Kafka'
 	@echo 'make soak     hours of faults'
 	@echo 'make docs     write the reference pages anew'
@@ -51,10 +51,10 @@ unit: $(VENV)/.test
 	$(PYTEST) -q tests/unit $(ARGS)
 
 compat: $(VENV)/.test
-	$(PYTEST) tests/compat -m 'long or not long' $(ARGS)
+	$(PYTEST) tests/compat tests/client -m 'long or not long' $(ARGS)
 
 soak: $(VENV)/.test
-	$(PYTEST) tests -m long --ignore=tests/compat --timeout=0 $(ARGS)
+	$(PYTEST) tests -m long --ignore=tests/compat --ignore=tests/client --timeout=0 $(ARGS)
 
 bench: $(VENV)/.bench
 	$(PY) -m bench $(ARGS)

@@ -1,4 +1,4 @@
-"""The servers that the client is tried on: Ottla and, where Java is, Apache Kafka; every test meets both.
+"""The servers that the client is tried on: Ottla and, under `make compat` and where Java is, Apache Kafka.
 
 `server` is shared by the whole run: leave it running, and use names of your own (`topic_name`, `make_topic`).
 `mortal` is for tests that kill: a server of its own for each module, running again when a test begins.
@@ -47,7 +47,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     REASONS.clear()
 
 
-@pytest.fixture(scope="session", params=sorted(SERVERS, reverse=True))
+# Ottla under `make test`, and both under `make compat`.
+BOTH = [
+    pytest.param(name, marks=[pytest.mark.long] * (name == "kafka")) for name in sorted(SERVERS, reverse=True)
+]
+
+
+@pytest.fixture(scope="session", params=BOTH)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One running server that all tests share: first Ottla, then Apache Kafka."""
     if request.param == "kafka":
@@ -56,7 +62,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield running
 
 
-@pytest.fixture(scope="module", params=sorted(SERVERS, reverse=True))
+@pytest.fixture(scope="module", params=BOTH)
 def mortal_server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:

@@ -10,7 +10,7 @@ from ottla.client import Admin, Consumer, ShareConsumer, TopicPartition
 from ottla.client.admin.configs import Resource
 from ottla.client.errors import ClientError, TimedOut
 from tests.client.bad_line import BadLine
-from tests.client.conftest import SETTINGS, create_topic
+from tests.client.conftest import BOTH, SETTINGS, create_topic
 from tests.client.writing import write
 from tests.compat.absence import need_kafka
 from tests.compat.chosen import SERVERS
@@ -49,7 +49,7 @@ class Rig(NamedTuple):
         return self.server.bootstrap
 
 
-@pytest.fixture(scope="module", params=sorted(SERVERS, reverse=True))
+@pytest.fixture(scope="module", params=BOTH)
 def running(request, tmp_path_factory):
     if request.param == "kafka":
         need_kafka()

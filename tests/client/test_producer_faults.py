@@ -11,7 +11,7 @@ import pytest
 from ottla.client.errors import BufferFull, ClientError, Closed, Disconnected, NoBroker, TimedOut
 from ottla.client.producer import Delivery, Producer
 from tests.client.bad_line import BadLine
-from tests.client.conftest import SETTINGS, create_topic
+from tests.client.conftest import BOTH, SETTINGS, create_topic
 from tests.client.readback import values
 from tests.compat.absence import need_kafka
 from tests.compat.chosen import SERVERS
@@ -43,7 +43,7 @@ class Rig(NamedTuple):
         return create_topic(self.bootstrap, name, partitions)
 
 
-@pytest.fixture(scope="module", params=sorted(SERVERS, reverse=True))
+@pytest.fixture(scope="module", params=BOTH)
 def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     if request.param == "kafka":
         need_kafka()
