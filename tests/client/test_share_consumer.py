@@ -156,12 +156,17 @@ def test_a_lock_that_ends_lets_its_record_go(bootstrap, topic, group, run):
 
 
 def test_many_consumers_share_one_partition(bootstrap, topic, group, run):
-    write(bootstrap, topic, [b"%d" % n for n in range(400)], batch_size=200)
-
-    async def work(number, found):
+    async def work(number, found, ready):
         settings = {"share.acquire.mode": "record_limit", "max.poll.records": 20}
         async with ShareConsumer(bootstrap, settings, group_id=group) as consumer:
             await consumer.subscribe([topic])
+            while not consumer.statistics()["partitions"]:
+                assert not await consumer.poll(50)
+            # Records come when all three have the partition, or the first would have them all.
+            if await ready.wait() == 0:
+                await asyncio.to_thread(
+                    write, bootstrap, topic, [b"%d" % n for n in range(400)], batch_size=200
+                )
             mine = 0
             while len(found) < 400:
                 records = await consumer.poll(200)
@@ -174,9 +179,9 @@ def test_many_consumers_share_one_partition(bootstrap, topic, group, run):
             return mine
 
     async def main():
-        found = []
+        found, ready = [], asyncio.Barrier(3)
         async with asyncio.timeout(30):
-            counts = await asyncio.gather(*(work(number, found) for number in range(3)))
+            counts = await asyncio.gather(*(work(number, found, ready) for number in range(3)))
         assert sorted(found, key=int) == [b"%d" % n for n in range(400)]
         assert sum(1 for count in counts if count) > 1
 

@@ -18,6 +18,8 @@ def write(
         {
             "bootstrap.servers": bootstrap,
             "log_level": 0,
+            # Or a batch that is tried again may come behind the next.
+            "enable.idempotence": True,
             **{k.replace("_", "."): v for k, v in settings.items()},
         }
     )

@@ -24,7 +24,7 @@ from ottla.client.consumer.listener import GroupMetadata, RebalanceListener
 from ottla.client.consumer.parts import Parts
 from ottla.client.consumer.statistics import statistics_of
 from ottla.client.consumer.subscription import Kind
-from ottla.client.consumer.whereabouts import Whereabouts
+from ottla.client.consumer.whereabouts import NOTHING, Whereabouts
 from ottla.client.errors import ClientError, Closed, WrongState, refused
 from ottla.client.record import OffsetAndMetadata, Record, TopicPartition
 from ottla.client.settings import resolve
@@ -38,6 +38,7 @@ T = TypeVar("T")
 
 _CLOSE_MS = 30_000.0
 _LONG_S = 3_600.0
+_YIELD_S = 0.0005
 
 
 class Consumer(Whereabouts):
@@ -61,6 +62,7 @@ class Consumer(Whereabouts):
         self._shelf = self._parts.fetcher.shelf
         self._records_max: int = self._settings["max.poll.records"]
         self._polling = False
+        self._yield_at = 0.0
         self._checked = -1  # version of the metadata that was looked through for errors
 
     # Life
@@ -182,6 +184,7 @@ class Consumer(Whereabouts):
         if self._parts.auto is not None:
             self._parts.auto.tick(self._now())
         self._subscription.assign(TopicPartition(*each) for each in partitions)
+        self._shelf.purge()
         self._drop_pending(lambda record: record.topic_partition not in self._subscription.readings)
         self._parts.cluster.retain(self._subscription.known_topics)
         self._parts.positions.settle()
@@ -198,6 +201,7 @@ class Consumer(Whereabouts):
                 )
         finally:
             self._subscription.unsubscribe()
+            self._shelf.purge()
             self._drop_pending(lambda record: True)
             self._parts.cluster.want_all(False)
             self._parts.cluster.retain(())
@@ -239,12 +243,14 @@ class Consumer(Whereabouts):
         if member is not None:
             member.enter(now)
         try:
-            # An application that is always served at once must not keep heartbeats, and answers, from their turns.
-            await asyncio.sleep(0)
+            if now >= self._yield_at:
+                # An application that is always served at once must not keep heartbeats, and answers, from their turns.
+                await asyncio.sleep(0)
+                self._yield_at = now + _YIELD_S
             while True:
                 if member is not None:
                     await member.tend(deadline)
-                if auto is not None:
+                if auto is not None and member is not None and member.may_commit:
                     auto.tick(self._now())
                 parts.positions.settle()
                 found, moved = take()
@@ -316,9 +322,10 @@ class Consumer(Whereabouts):
 
     def _take_pending(self, count: int) -> list[Record]:
         """Hand out what an iteration that was left has not come to."""
+        if self._pending is NOTHING:
+            return []
         rest = list(copy.copy(self._pending))
-        if rest:
-            self._pending = iter(rest[count:])
+        self._pending = iter(rest[count:]) if rest[count:] else NOTHING
         return rest[:count]
 
     def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:

@@ -104,7 +104,17 @@ def _all_at_once(chunk: Chunk, batches: Sequence[Batch], bodies: Sequence[Buffer
 class Rows:
     """Records whose fields are known, and that are made a slice at a time."""
 
-    __slots__ = ("_columns", "_epochs", "_first", "_headers", "_kinds", "_partition", "_topic")
+    __slots__ = (
+        "_columns",
+        "_epochs",
+        "_first",
+        "_headers",
+        "_keys",
+        "_kinds",
+        "_partition",
+        "_topic",
+        "_values",
+    )
 
     def __init__(self, chunk: Chunk, batches: Sequence[Batch], bodies: Sequence[Buffer]) -> None:
         from ottla.wire.columns import decode_columns
@@ -116,6 +126,7 @@ class Rows:
         self._kinds = _spread([1 if batch.attributes & LOG_APPEND_TIME else 0 for batch in batches], counts)
         self._epochs = _spread([batch.partition_leader_epoch for batch in batches], counts)
         self._headers = _headers(columns)
+        self._keys, self._values = _nulls(columns.key_nulls), _nulls(columns.value_nulls)
         self._first = int(columns.offsets.searchsorted(chunk.start_offset))
 
     def __len__(self) -> int:
@@ -130,10 +141,8 @@ class Rows:
             repeat(self._partition),
             columns.offsets[part].tolist(),
             columns.timestamps[part].tolist(),
-            _pieces(columns.data, columns.key_starts[part], columns.key_ends[part], columns.key_nulls[part]),
-            _pieces(
-                columns.data, columns.value_starts[part], columns.value_ends[part], columns.value_nulls[part]
-            ),
+            _pieces(columns.data, columns.key_starts[part], columns.key_ends[part], self._keys, part),
+            _pieces(columns.data, columns.value_starts[part], columns.value_ends[part], self._values, part),
             repeat(()) if self._headers is None else self._headers[part],
             repeat(self._kinds) if isinstance(self._kinds, int) else self._kinds[part],
             repeat(self._epochs) if isinstance(self._epochs, int) else self._epochs[part],
@@ -149,16 +158,27 @@ def _spread(numbers: Sequence[int], counts: Sequence[int]) -> int | list[int]:
     return list(chain.from_iterable(map(repeat, numbers, counts)))
 
 
-def _pieces(data: bytes, starts: "Numbers", ends: "Numbers", nulls: "Flags") -> Iterable[bytes | None]:
+def _nulls(flags: "Flags") -> "Flags | bool":
+    """Which of the keys or values are null; one word where it is all or none."""
+    return True if flags.all() else flags if flags.any() else False
+
+
+_EVERYTHING = slice(None)
+
+
+def _pieces(
+    data: bytes, starts: "Numbers", ends: "Numbers", nulls: "Flags | bool", part: slice = _EVERYTHING
+) -> Iterable[bytes | None]:
     """The keys or values, None for a null."""
-    if nulls.all():
+    if nulls is True:
         return repeat(None)
     # The one place where Python runs for each record: `map(data.__getitem__, map(slice, …))` takes a quarter longer.
     pieces: list[bytes | None] = [
         data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
     ]
-    for index in nulls.nonzero()[0].tolist():
-        pieces[index] = None
+    if nulls is not False:
+        for index in nulls[part].nonzero()[0].tolist():
+            pieces[index] = None
     return pieces
 
 
@@ -174,6 +194,6 @@ def _headers(columns: "Columns") -> list[Headers] | None:
         data[start:end].decode("utf-8", "surrogateescape")
         for start, end in zip(names.tolist(), name_ends.tolist(), strict=True)
     ]
-    pairs = tuple(zip(decoded, _pieces(data, values, value_ends, nulls), strict=False))
+    pairs = tuple(zip(decoded, _pieces(data, values, value_ends, _nulls(nulls)), strict=False))
     stops = counts.cumsum()
     return [pairs[start:stop] for start, stop in zip((stops - counts).tolist(), stops.tolist(), strict=True)]

@@ -39,6 +39,13 @@ class Shelf:
         self._parcels.append(parcel)
         self._count(parcel)
 
+    def purge(self) -> None:
+        """Throw away what is of an earlier era, wherever in line it is."""
+        for parcel in self._parcels:
+            if not parcel.is_current:
+                self._discount(parcel)
+        self._parcels = deque(parcel for parcel in self._parcels if parcel.is_current)
+
     def clear(self) -> None:
         """Throw everything away."""
         self._parcels.clear()

@@ -13,6 +13,7 @@ from ottla.client.errors import Closed, TimedOut, WrongState
 from ottla.client.record import OffsetAndMetadata, Record, TopicPartition
 
 _LONG_S = 3_600.0
+NOTHING: Iterator[Record] = iter(())
 
 
 class Whereabouts:
@@ -24,7 +25,7 @@ class Whereabouts:
         self._timeout_ms: int = settings["default.api.timeout.ms"]
         self._committed_only: bool = settings["isolation.level"] == "read_committed"
         # What iteration has taken from a poll, and not come to yet.
-        self._pending: Iterator[Record] = iter(())
+        self._pending = NOTHING
         self._is_open = False
         self._closing: asyncio.Task[None] | None = None
         self._ended = False

@@ -128,13 +128,13 @@ class MiniBroker(Brokers):
             for number in range(count)
         }
         self.leaders = dict.fromkeys(self.logs, 1)
-        self.racks = {}
         self.ids = {name: name.encode().ljust(16, b".") for name in partitions}
         self.nodes = {1: "one"}
         self.committed = {}
         self.sessions = {}
         self.refusals = {}
         self.moved = asyncio.Event()
+        self.coordinator = 1
         self.generation = 0
         self.members = []
         self.target = None
@@ -197,12 +197,10 @@ class MiniBroker(Brokers):
         for each in topics:
             for part in each.partitions:
                 part.replica_nodes = part.isr_nodes = sorted(self.nodes)
-        return MetadataResponse(
-            cluster_id="c",
-            controller_id=1,
-            brokers=[broker(number, host) for number, host in self.nodes.items()],
-            topics=topics,
-        )
+        brokers = [broker(number, host) for number, host in self.nodes.items()]
+        for each in brokers:
+            each.rack = f"rack-{each.node_id}"
+        return MetadataResponse(cluster_id="c", controller_id=1, brokers=brokers, topics=topics)
 
     # Records
 
@@ -364,7 +362,15 @@ class MiniBroker(Brokers):
         kind = FindCoordinatorResponse.Coordinator
         [key] = request.coordinator_keys
         return FindCoordinatorResponse(
-            coordinators=[kind(key=key, node_id=1, host=self.nodes[1], port=9092, error_code=code)]
+            coordinators=[
+                kind(
+                    key=key,
+                    node_id=self.coordinator,
+                    host=self.nodes[self.coordinator],
+                    port=9092,
+                    error_code=code,
+                )
+            ]
         )
 
     def _JoinGroup(self, request, code):

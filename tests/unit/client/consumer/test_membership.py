@@ -463,11 +463,12 @@ def test_a_join_that_fails_for_now_is_tried_again(name, code):
 def test_a_join_that_fails_for_good_comes_out_of_poll(options, code):
     async def test(mini):
         name = "JoinGroup" if "session_timeout_ms" in options else "ConsumerGroupHeartbeat"
-        mini.refuse(name, code)
+        mini.refuse(name, code, 2)
         async with consumer_on(mini, group_id="g", **options) as consumer:
             await consumer.subscribe(["t"])
-            with pytest.raises(Refused, match=code.name):
-                await consumer.poll(2_000)
+            for _ in range(2):
+                with pytest.raises(Refused, match=code.name):
+                    await consumer.poll(2_000)
 
     play(test)
 
@@ -505,6 +506,22 @@ def test_other_topics_mean_another_join():
             consumer.assign([T0])
 
     play(test, t=1, u=1)
+
+
+@pytest.mark.parametrize(("rack", "more"), [("", 0), ("rack-1", 1)])
+def test_replicas_that_move_are_a_reason_to_rebalance_for_who_has_a_rack(rack, more):
+    async def test(mini):
+        keywords = {"metadata_max_age_ms": 20, "client_rack": rack, **CLASSIC}
+        async with consumer_on(mini, group_id="g", **keywords) as consumer:
+            await consumer.subscribe(["t"])
+            await settled(consumer, T0)
+            joins, asked = len(mini.asked_for("JoinGroup")), len(mini.asked_for("Metadata"))
+            mini.nodes[2] = "two"
+            await until(lambda: len(mini.asked_for("Metadata")) > asked + 2)
+            await consumer.poll(50)
+            assert len(mini.asked_for("JoinGroup")) == joins + more
+
+    play(test)
 
 
 def test_the_leader_watches_for_new_partitions():
@@ -769,3 +786,73 @@ def test_an_epoch_that_changes_under_a_commit_before_a_rebalance_is_no_reason_to
                 await consumer.commit({T1: 0})
 
     play(test, t=2)
+
+
+@pytest.mark.parametrize("kind", ["eager", "consumer"])
+def test_nothing_is_handed_out_while_it_is_being_given_up(kind):
+    options = (
+        {**CLASSIC, "partition_assignment_strategy": "range"}
+        if kind == "eager"
+        else {"group_protocol": "consumer"}
+    )
+
+    async def test(mini):
+        mini.append("t", 0, *[b"%d" % n for n in range(10)])
+        serve, gate = mini._OffsetCommit, asyncio.Event()
+
+        async def slow(request):
+            await gate.wait()
+            return serve(request, 0)
+
+        async with consumer_on(mini, group_id="g", max_poll_records=3, **options) as consumer:
+            mini.target = [T0]
+            await consumer.subscribe(["t"])
+            assert len(await consumer.poll(2_000)) == 3
+            mini.handlers["OffsetCommit"] = slow
+            mini.target = [T1]
+            if kind == "eager":
+                consumer.enforce_rebalance()
+            await until(lambda: kind == "eager" or mini.target is None)
+            assert await consumer.poll(60) == []
+            assert await consumer.poll(60) == []
+            assert consumer.assignment == {T0}
+            gate.set()
+            await settled(consumer, T1)
+            assert mini.committed[T0] == 3
+
+    play(test, t=2)
+
+
+@both
+def test_nothing_is_looked_up_before_the_listener_was_heard(options):
+    async def test(mini):
+        diary = Diary()
+        async with consumer_on(mini, group_id="g", **options) as consumer:
+
+            async def seek(partitions):
+                consumer.seek(T0, 0)
+                await asyncio.sleep(0.03)
+                assert not mini.asked_for("OffsetFetch")
+
+            diary.then["assigned"] = seek
+            await consumer.subscribe(["t"], listener=diary)
+            await settled(consumer, T0, T1)
+            assert await consumer.position(T1) == 0
+
+    play(test, t=2)
+
+
+@both
+def test_a_coordinator_that_dies_is_looked_for_elsewhere(options):
+    async def test(mini):
+        mini.nodes[2] = "two"
+        async with consumer_on(mini, group_id="g", **options) as consumer:
+            await consumer.subscribe(["t"])
+            await settled(consumer, T0)
+            mini.leaders[T0] = mini.coordinator = 2
+            mini.down.add("one:9092")
+            mini.hang_up()
+            await consumer.commit({T0: 0})
+            assert [a for a, name, *_ in mini.asked if name == "OffsetCommit"][-1] == "two:9092"
+
+    play(test)

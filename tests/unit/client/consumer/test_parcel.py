@@ -100,6 +100,16 @@ def test_an_earlier_era_is_thrown_away():
     assert owner.position.offset == 100
 
 
+def test_what_is_of_an_earlier_era_can_be_thrown_away_at_once():
+    one, two, held = reading(1), reading(2), shelf()
+    held.put(parcel(two, batch(0, 5)))
+    held.put(parcel(one, batch(0, 5)))
+    one.seek(Position(100))
+    held.purge()
+    assert len(held) == 1
+    assert held.bytes_of == {1: len(batch(0, 5))}
+
+
 def test_a_paused_partition_waits_and_holds_up_nobody():
     one, two, held = reading(1), reading(2), shelf()
     held.put(parcel(one, batch(0, 2)))

@@ -99,6 +99,11 @@ class ClassicMember:
             hint="poll to join; if it was put out, raise max.poll.interval.ms or lower max.poll.records",
         )
 
+    @property
+    def may_commit(self) -> bool:
+        """Whether a commit stands a chance just now."""
+        return not self._subscription.is_automatic or self.seat.state is SeatState.STABLE
+
     def commit_refused(self, code: ErrorCode, identity: Identity) -> ClientError | None:
         """Take note that a commit was refused; return what to raise, or None for the code itself."""
         generation = self.seat.generation
@@ -169,8 +174,8 @@ class ClassicMember:
                 for topic in self._cluster.topics.values()
                 if not topic.error and (internal or not topic.is_internal)
             )
-        if self._joiner.layout is not None and self._joiner.layout != self._joiner.current_layout():
-            self._joiner.layout = None
+        if self._joiner.shared is not None and self._joiner.shared != self._joiner.what_is_shared():
+            self._joiner.shared = None
             self.seat.ask_for("cached metadata has changed")
 
     # Giving up partitions
@@ -211,7 +216,7 @@ class ClassicMember:
                 error = await self._callbacks.revoked(gone)
                 subscription.take([each for each in owned if each not in set(gone)])
         self._joiner.is_leader = False
-        self._joiner.layout = None
+        self._joiner.shared = None
         subscription.group_topics = frozenset()
         return error
 

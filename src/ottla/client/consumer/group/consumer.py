@@ -63,6 +63,11 @@ class ConsumerMember(EpochMember):
             hint="poll to join; if it was put out, raise max.poll.interval.ms or lower max.poll.records",
         )
 
+    @property
+    def may_commit(self) -> bool:
+        """Whether a commit stands a chance just now."""
+        return not self._subscription.is_automatic or self.membership.is_member
+
     def commit_refused(self, code: ErrorCode, identity: Identity) -> ClientError | None:
         """Have nothing to add: the next heartbeat hears of it too."""
         return None
@@ -72,10 +77,10 @@ class ConsumerMember(EpochMember):
     async def tend(self, deadline: float) -> None:
         """Do what the group has to have done, as far as it goes before the deadline; raises what went wrong."""
         await self._callbacks.finish()
-        self.raise_failure()
         membership = self.membership
-        if membership.must_release:
+        if membership.must_release and (self._subscription.readings or not membership.is_hopeless):
             await self._callbacks.run(self._release())
+        self.raise_failure()
         if not self._subscription.is_automatic:
             return
         self._match()

@@ -91,9 +91,11 @@ class EpochMember(ABC):
         self._heart.polled(now)
 
     def raise_failure(self) -> None:
-        """Raise what went wrong for good since the last time."""
-        if self.failure is not None:
-            failure, self.failure = self.failure, None
+        """Raise what went wrong for good since the last time; what nothing can follow, each time."""
+        failure = self.failure
+        if failure is not None:
+            if self.membership.state is not MemberState.FATAL:
+                self.failure = None
             raise failure
 
     def _join(self) -> None:

@@ -57,7 +57,7 @@ class Joiner:
         self._rack: str | None = settings["client.rack"] or None
         self.topics: frozenset[str] | None = None  # those the member last joined with
         self.is_leader = False
-        self.layout: Racks | None = None  # what the leader shared out, to notice when it changes
+        self.shared: Racks | None = None  # what the leader shared out, to notice when it changes
 
     def assignor(self, name: str | None) -> Assignor:
         """Return the assignor that the coordinator chose."""
@@ -90,7 +90,7 @@ class Joiner:
         if self.is_leader:
             assignments = await self._lead(answer)
         else:
-            self.layout = None
+            self.shared = None
         return await self._sync(seat, assignments)
 
     def _join_request(self, seat: Seat) -> JoinGroupRequest:
@@ -187,10 +187,10 @@ class Joiner:
         missing = subscribed - self._cluster.topics.keys()
         if missing:
             await self._cluster.refresh(sorted(missing))
-        self.layout = self.current_layout()
+        self.shared = self.what_is_shared()
         if answer.skip_assignment:
             return []
-        known = {topic: racks for topic, racks in self.layout.items() if racks and topic in subscribed}
+        known = {topic: racks for topic, racks in self._layout().items() if racks and topic in subscribed}
         assignment = assignor.assign(known, wishes)
         if self._cooperative and assignor.name != "cooperative-sticky":
             _check_cooperative(wishes, assignment)
@@ -200,8 +200,14 @@ class Joiner:
             for member, partitions in assignment.items()
         ]
 
-    def current_layout(self) -> Racks:
-        """Return the partitions of all topics of the group with their racks, as far as they are known."""
+    def what_is_shared(self) -> Racks:
+        """Return what a leader watches over: the partitions of all topics, and their racks if it has one itself."""
+        layout = self._layout()
+        if self._rack is not None:
+            return layout
+        return {topic: (frozenset[str](),) * len(racks) for topic, racks in layout.items()}
+
+    def _layout(self) -> Racks:
         nodes = {node.id: node.rack for node in self._cluster.links.nodes}
         layout: Racks = {}
         for name in self._subscription.topics | self._subscription.group_topics:

@@ -90,6 +90,11 @@ class Membership:
         return self.state in (MemberState.FENCED, MemberState.STALE, MemberState.FATAL)
 
     @property
+    def is_hopeless(self) -> bool:
+        """Whether it can never be a member again."""
+        return self.state is MemberState.FATAL
+
+    @property
     def must_reconcile(self) -> bool:
         """Whether something was assigned, or taken away, that has yet to be."""
         return self.state is MemberState.RECONCILING and self.current != self.target

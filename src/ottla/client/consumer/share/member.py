@@ -19,12 +19,12 @@ class ShareMember(EpochMember):
 
     async def tend(self) -> None:
         """Do what the group has to have done; raises what went wrong."""
-        self.raise_failure()
         membership, subscription = self.membership, self._subscription
         if membership.must_release:
             subscription.take(())
             membership.released()
             self.hurry()
+        self.raise_failure()
         if membership.state is MemberState.UNSUBSCRIBED:
             self._join()
             self.hurry()
