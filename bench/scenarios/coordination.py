@@ -32,7 +32,7 @@ WINDOW = 64
 COMMITS_AT_ONCE = 500
 # Heartbeats while a group settles come often, so that the broker is measured and not the clients' patience.
 SETTLING_SECONDS = 0.2
-TURNS = 3
+TURNS = 9
 GROUP_SIZE = 50
 
 

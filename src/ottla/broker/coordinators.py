@@ -13,6 +13,7 @@ K5  A partition that fails or goes takes its machine along; whoever waits hears 
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeVar
 
 from ottla.broker.broker import Timers
@@ -256,6 +257,7 @@ class Coordinators(Generic[M]):
             self._arm(seat)
 
 
+@lru_cache(maxsize=10_000)
 def partition_of(name: str, partitions: int) -> int:
     """Return which partition of an internal topic a group or transactional id belongs to."""
     number = 0
