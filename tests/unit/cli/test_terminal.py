@@ -3,7 +3,9 @@
 import asyncio
 import os
 import pty
+import select
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -26,6 +28,15 @@ class Terminal:
         """Be what the program is connected to; within a test, since pytest has streams of its own for each."""
         patch.setattr(sys, "stdin", self.stdin)
         patch.setattr(sys, "stderr", self.stderr)
+
+    def read_until(self, *wanted: str) -> None:
+        """Read what is shown until all of this was; a terminal hands it out in pieces."""
+        seen = ""
+        deadline = time.monotonic() + 5
+        while not all(each in seen for each in wanted):
+            left = deadline - time.monotonic()
+            assert left > 0 and select.select([self.keyboard], [], [], left)[0], f"only {seen!r} was shown"
+            seen += os.read(self.keyboard, 1000).decode()
 
     def type(self, text: str) -> None:
         os.write(self.keyboard, text.encode())
@@ -52,7 +63,7 @@ def test_somebody_is_asked(typed: str, answer: bool, tty: Terminal, monkeypatch:
     tty.attach(monkeypatch)
     tty.type(typed)
     assert asyncio.run(confirm("delete everything", yes=False)) is answer
-    assert b"delete everything? [y/N] " in os.read(tty.keyboard, 1000)
+    tty.read_until("delete everything? [y/N] ")
 
 
 def test_who_has_said_so_is_not_asked() -> None:
@@ -70,9 +81,8 @@ def test_colours_are_for_terminals_that_want_them(tty: Terminal, monkeypatch: py
     assert coloured("x", BOLD, tty.stderr) == "\x1b[1mx\x1b[0m"
     complain("it is broken", hint="mend it")
     tty.stderr.flush()
-    said = os.read(tty.keyboard, 1000).decode()
     # The words are there without the colours.
-    assert "error:\x1b[0m it is broken" in said and "hint:\x1b[0m mend it" in said
+    tty.read_until("error:\x1b[0m it is broken", "hint:\x1b[0m mend it")
     monkeypatch.setenv("NO_COLOR", "1")
     assert coloured("x", BOLD, tty.stderr) == "x"
     monkeypatch.delenv("NO_COLOR")
