@@ -34,12 +34,7 @@ class Consumer(Face, kind=AsyncConsumer):
                 if pending is not client._pending:
                     break  # somebody has sought elsewhere meanwhile
             else:
-                self._run(self._fill())
-
-    async def _fill(self) -> None:
-        client: AsyncConsumer = self._client
-        records = await client._poll(None, lambda: client._take(client._records_max), list[Record]())
-        client._pending = iter(records)
+                self._run(client._fill())
 
 
 class _Elsewhere(RebalanceListener):

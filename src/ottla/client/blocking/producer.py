@@ -17,7 +17,6 @@ from ottla.client.errors import BufferFull, ClientError, MustAbort, TopicUnknown
 from ottla.client.producer.delivery import LOGGER, Done
 from ottla.client.producer.delivery import Delivery as AsyncDelivery
 from ottla.client.producer.producer import Producer as AsyncProducer
-from ottla.client.producer.transaction import State
 from ottla.client.record import RecordMetadata
 from ottla.world.loop_thread import Gate
 
@@ -148,7 +147,7 @@ class Producer(Face, kind=AsyncProducer):
     @contextmanager
     def transaction(self) -> Iterator[Self]:
         """Open a transaction that is committed at the end of the block, and aborted when an error leaves it."""
-        self._run(self._begin())
+        self._run(self._client._begin())
         try:
             yield self
         except BaseException:
@@ -159,12 +158,6 @@ class Producer(Face, kind=AsyncProducer):
         except MustAbort:
             self._abort_quietly()
             raise
-
-    async def _begin(self) -> None:
-        client: AsyncProducer = self._client
-        if client._transactions().transaction.state is State.UNINITIALIZED:
-            await client.init_transactions()
-        client.begin_transaction()
 
     def _abort_quietly(self) -> None:
         try:

@@ -312,8 +312,12 @@ class Consumer(Whereabouts):
                 if pending is not self._pending:
                     break  # somebody has sought elsewhere meanwhile
             else:
-                records = await self._poll(None, lambda: self._take(self._records_max), list[Record]())
-                self._pending = iter(records)
+                await self._fill()
+
+    async def _fill(self) -> None:
+        """Poll for what iteration comes to next."""
+        records = await self._poll(None, lambda: self._take(self._records_max), list[Record]())
+        self._pending = iter(records)
 
     def _take(self, count: int) -> tuple[list[Record], bool]:
         found, moved = self._shelf.take(count)

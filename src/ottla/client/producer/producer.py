@@ -286,9 +286,7 @@ class Producer:
         What `commit_transaction` raises is raised; after MustAbort the transaction is aborted, so that the
         block can be tried again.
         """
-        if self._transactions().transaction.state is State.UNINITIALIZED:
-            await self.init_transactions()
-        self.begin_transaction()
+        await self._begin()
         try:
             yield self
         except BaseException:
@@ -299,6 +297,11 @@ class Producer:
         except MustAbort:
             await self._abort_quietly()
             raise
+
+    async def _begin(self) -> None:
+        if self._transactions().transaction.state is State.UNINITIALIZED:
+            await self.init_transactions()
+        self.begin_transaction()
 
     async def _abort_quietly(self) -> None:
         """Abort because of an error that is worth more than whatever goes wrong with it."""
