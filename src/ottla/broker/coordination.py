@@ -67,6 +67,7 @@ class Coordination:
             self._make_groups,
             self._perform,
             Codec(broker.settings["offsets.topic.compression.codec"]),
+            broker.connections.soon,
         )
 
     def _make_groups(self, index: int) -> Groups:
@@ -118,6 +119,17 @@ class Coordination:
         """Ask the coordinator of a group; `finish` turns its answer, or its refusal, into the response."""
         pending = Pending()
         self.groups.submit(self.index(group_id), decide, lambda outcome: pending.resolve(finish(outcome)))
+        return pending
+
+    def commit(
+        self,
+        group_id: str,
+        decide: Callable[[Groups, int], Decision[R]],
+        finish: Callable[[R | BrokerError], Message],
+    ) -> Pending:
+        """As `group`, for offsets: those that arrive together are written together, whichever groups commit them."""
+        pending = Pending()
+        self.groups.gather(self.index(group_id), decide, lambda outcome: pending.resolve(finish(outcome)))
         return pending
 
     def group_later(

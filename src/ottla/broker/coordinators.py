@@ -109,7 +109,9 @@ class Coordinators(Generic[M]):
         make: Callable[[int], M],
         perform: Callable[[Effect], None],
         codec: Codec = Codec.NONE,
+        soon: Callable[[Callable[[], None]], object] | None = None,
     ) -> None:
+        """`soon` calls back once the requests at hand are served."""
         self.topic = topic
         self._kinds = kinds
         self._table = table
@@ -118,6 +120,7 @@ class Coordinators(Generic[M]):
         self._make = make
         self._perform = perform
         self._codec = codec
+        self._soon = timers.call_soon if soon is None else soon
         self._seats: dict[int, _Seat[M]] = {}
         self.loads = Timing()
 
@@ -153,8 +156,26 @@ class Coordinators(Generic[M]):
         if host is None:
             done(BrokerError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
             return
-        host.submit(decide, lambda outcome: done(_said(outcome)), self._clock.now_ms())
+        host.submit(decide, done, self._clock.now_ms())
         self._arm(seat)
+
+    def gather(self, index: int, decide: Callable[[M, int], Decision[R]], done: Done[R]) -> None:
+        """As `submit`, for decisions that do not look at each other's records: those of one read are one write."""
+        try:
+            seat = self._seat(index)
+        except BrokerError as error:
+            done(error)
+            return
+        host = seat.host
+        if host is None:
+            done(BrokerError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+        elif host.gather(decide, done, self._clock.now_ms()):
+            self._soon(lambda: self._write(seat))
+
+    def _write(self, seat: _Seat[M]) -> None:
+        if seat.host is not None:
+            seat.host.write(self._clock.now_ms())
+            self._arm(seat)
 
     def tell_all(self, decide: Callable[[M, int], Decision[bool]]) -> None:
         """Let every machine that has read its log decide, again as long as it says that there is more."""
@@ -224,7 +245,7 @@ class Coordinators(Generic[M]):
                 host.drop(_said(error))
 
         journal = seat.journal = PartitionJournal(seat.partition, self._codec, committed)
-        host = seat.host = Host(seat.machine, journal, self._perform)
+        host = seat.host = Host(seat.machine, journal, self._perform, _said)
         host.submit(lambda machine, now: machine.lead(now), nobody, self._clock.now_ms())
         self._steps(host, seat.partition, lambda machine, now: machine.tidy())
         self._arm(seat)
@@ -269,7 +290,5 @@ def partition_of(name: str, partitions: int) -> int:
     return (0 if signed == -(1 << 31) else abs(signed)) % partitions
 
 
-def _said(outcome: Any) -> Any:
-    if isinstance(outcome, BrokerError) and outcome.code in _SAID:
-        return BrokerError(_SAID[outcome.code], outcome.message)
-    return outcome
+def _said(error: BrokerError) -> BrokerError:
+    return BrokerError(_SAID[error.code], error.message) if error.code in _SAID else error

@@ -32,10 +32,12 @@ class Terminal:
     def read_until(self, *wanted: str) -> None:
         """Read what is shown until all of this was; a terminal hands it out in pieces."""
         seen = ""
+        shown = select.poll()  # A descriptor may be beyond what select() can name.
+        shown.register(self.keyboard, select.POLLIN)
         deadline = time.monotonic() + 5
         while not all(each in seen for each in wanted):
             left = deadline - time.monotonic()
-            assert left > 0 and select.select([self.keyboard], [], [], left)[0], f"only {seen!r} was shown"
+            assert left > 0 and shown.poll(left * 1000), f"only {seen!r} was shown"
             seen += os.read(self.keyboard, 1000).decode()
 
     def type(self, text: str) -> None:

@@ -155,3 +155,72 @@ def test_time_is_told_at_the_deadline_and_not_before(host: Host[Counter], journa
     assert journal.records == [-1]
     host.expire(101)
     assert journal.records == [-1]
+
+
+def test_gathered_decisions_are_one_append(host: Host[Counter], journal: Memory) -> None:
+    replies: list[object] = []
+    appends: list[int] = []
+    append = journal.append
+    journal.append = lambda records, now: appends.append(len(records)) or append(records, now)  # type: ignore[method-assign, assignment, return-value, func-returns-value]
+    assert host.gather(lambda machine, now: Decision("a", (1, 2)), replies.append, 0)
+    assert not host.gather(lambda machine, now: Decision("b", (3,)), replies.append, 0)
+    assert not host.gather(lambda machine, now: Decision("c"), replies.append, 0)
+    assert (host.machine.total, journal.records, replies) == (0, [], [])
+    host.write(0)
+    assert appends == [3]
+    assert (host.machine.offsets, host.machine.total) == ([0, 1, 2], 6)
+    commit(host, journal, 2)
+    assert replies == []
+    commit(host, journal, 3)
+    assert replies == ["a", "b", "c"]
+
+
+def test_any_other_decision_finds_what_was_gathered_applied(host: Host[Counter], journal: Memory) -> None:
+    replies: list[object] = []
+    host.gather(lambda machine, now: Decision("first", (4,)), replies.append, 0)
+    host.submit(lambda machine, now: machine.add(5), replies.append, 0)
+    assert journal.records == [4, 5]
+    commit(host, journal, 2)
+    assert replies == ["first", 9]
+    host.write(0)
+    assert journal.records == [4, 5]
+
+
+def test_one_that_cannot_be_written_with_the_others_fails_alone(host: Host[Counter], journal: Memory) -> None:
+    replies: list[object] = []
+    append = journal.append
+
+    def pick(records: Sequence[object], now: int) -> range:
+        if 13 in records:
+            raise BrokerError(ErrorCode.MESSAGE_TOO_LARGE)
+        return append(records, now)
+
+    journal.append = pick  # type: ignore[method-assign]
+    for number in (1, 13, 2):
+        host.gather(lambda machine, now, number=number: Decision(number, (number,)), replies.append, 0)
+    host.write(0)
+    commit(host, journal, 2)
+    assert [getattr(reply, "code", reply) for reply in replies] == [1, ErrorCode.MESSAGE_TOO_LARGE, 2]
+    assert (journal.records, host.machine.total) == ([1, 2], 3)
+
+
+def test_a_dropped_host_refuses_what_was_gathered(host: Host[Counter], journal: Memory) -> None:
+    replies: list[object] = []
+    host.gather(lambda machine, now: Decision(1, (1,)), replies.append, 0)
+    host.drop(BrokerError(ErrorCode.NOT_COORDINATOR))
+    host.gather(lambda machine, now: Decision(2, (2,)), replies.append, 0)
+    host.write(0)
+    assert [getattr(reply, "code", None) for reply in replies] == [ErrorCode.NOT_COORDINATOR] * 2
+    assert journal.records == []
+
+
+def test_what_a_journal_says_is_excused_once(journal: Memory) -> None:
+    journal.full = True
+    replies: list[object] = []
+    host = Host(
+        Counter(), journal, excuse=lambda error: BrokerError(ErrorCode.NOT_COORDINATOR, error.message)
+    )
+    host.submit(lambda machine, now: machine.add(5), replies.append, 0)
+    host.gather(lambda machine, now: machine.add(5), replies.append, 0)
+    host.write(0)
+    assert [getattr(reply, "code", None) for reply in replies] == [ErrorCode.NOT_COORDINATOR] * 2

@@ -21,7 +21,7 @@ def handle(request: OffsetCommitRequest, version: int, connection: Connection, b
             )  # the only record of ours that a client makes too large
         return refused_commit(request, code)
 
-    return broker.coordination.group(
+    return broker.coordination.commit(
         request.group_id, lambda groups, now: groups.offsets.commit(request, version, now), finish
     )
 
