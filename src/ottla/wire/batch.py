@@ -38,7 +38,7 @@ SEQUENCE_MAX = 0x7FFF_FFFF
 _BATCH_LENGTH_MIN = BATCH_HEADER_SIZE - LOG_OVERHEAD
 _LEADER_EPOCH_AT = 12
 _CRC_AT = 17
-_CRC_FROM = 21
+CRC_FROM = 21
 _INT64 = struct.Struct(">q")
 _INT32 = struct.Struct(">i")
 _UINT32 = struct.Struct(">I")
@@ -144,18 +144,20 @@ def scan(buf: Buffer, start: int = 0, end: int | None = None) -> Iterator[tuple[
     stop = len(buf) if end is None else end
     pos = start
     while stop - pos >= BATCH_HEADER_SIZE:
-        batch = Batch.parse(buf, pos)
-        following = pos + batch.batch_length + LOG_OVERHEAD
+        fields = _unpack_header(buf, pos)
+        if fields[3] != MAGIC or fields[1] < _BATCH_LENGTH_MIN:
+            Batch.parse(buf, pos)  # which says what is wrong with it
+        following = pos + fields[1] + LOG_OVERHEAD
         if following > stop:
             return
-        yield pos, batch
+        yield pos, tuple.__new__(Batch, fields)
         pos = following
 
 
 def crc_ok(buf: Buffer, pos: int, size: int) -> bool:
     """Say whether the batch of `size` bytes at `pos` is what its producer summed up."""
     return bool(
-        crc32c(memoryview(buf)[pos + _CRC_FROM : pos + size]) == _UINT32.unpack_from(buf, pos + _CRC_AT)[0]
+        crc32c(memoryview(buf)[pos + CRC_FROM : pos + size]) == _UINT32.unpack_from(buf, pos + _CRC_AT)[0]
     )
 
 
@@ -167,7 +169,7 @@ def stamp(buf: bytearray | memoryview, pos: int, base_offset: int, leader_epoch:
 
 def restamp_crc(buf: bytearray | memoryview, pos: int, size: int) -> None:
     """Write the CRC of a batch whose other bytes were changed."""
-    _UINT32.pack_into(buf, pos + _CRC_AT, crc32c(memoryview(buf)[pos + _CRC_FROM : pos + size]))
+    _UINT32.pack_into(buf, pos + _CRC_AT, crc32c(memoryview(buf)[pos + CRC_FROM : pos + size]))
 
 
 def build_batch(

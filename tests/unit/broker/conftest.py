@@ -204,6 +204,12 @@ class Station:
         )
         self.settle()
 
+    def close(self):
+        """Give back the files."""
+        self.quorum.close()
+        for directory in self.directories:
+            directory.close(clean=False)
+
     # What tests do
 
     def settle(self, ms=0):
@@ -252,12 +258,20 @@ class Station:
 
 
 @pytest.fixture
-def station(tmp_path):
+def station(make_station):
     """A broker with one directory."""
-    return Station(tmp_path)
+    return make_station()
 
 
 @pytest.fixture
 def make_station(tmp_path):
     """Make a broker with other settings or more directories."""
-    return lambda **options: Station(tmp_path, **options)
+    made = []
+
+    def make(**options):
+        made.append(Station(tmp_path, **options))
+        return made[-1]
+
+    yield make
+    for station in made:
+        station.close()
