@@ -218,6 +218,17 @@ def test_version_0_has_one_timeout_for_both():
     assert member.rebalance_timeout == member.session_timeout == SESSION_MS
 
 
+def test_without_a_delay_those_who_come_at_once_still_begin_together():
+    party = Party(**{"group.initial.rebalance.delay.ms": "0"})
+    _, first = party.enter()
+    party.pass_time(4)
+    _, second = party.enter()
+    party.pass_time(1)
+    assert party.answer(first) is None
+    party.pass_time(5)
+    assert [party.answer(token).generation_id for token in (first, second)] == [1, 1]
+
+
 def test_the_first_generation_waits_for_the_delay_and_for_those_who_come_meanwhile():
     party = Party()
     _, first = party.enter()

@@ -3,7 +3,8 @@
 B1  A generation begins when every member has joined and nobody who asked for a member id is yet to come, or when the
     rebalance timeout is over; whoever has not joined by then, static members aside, is out.
 B2  The first rebalance of an empty group waits `group.initial.rebalance.delay.ms`, and as long again whenever someone
-    new came in meanwhile, up to the rebalance timeout in all.
+    new came in meanwhile, up to the rebalance timeout in all. Where that is nothing, it waits the few milliseconds that
+    members who start together are apart: the first alone would begin a generation that the second ends (ADR 0024).
 B3  Members that joined have until the rebalance timeout to fetch their assignment; who does not is out.
 """
 
@@ -14,6 +15,7 @@ from ottla.groups.classic.records import group_record
 from ottla.wire.errors import ErrorCode
 
 _INITIAL_DELAY = "group.initial.rebalance.delay.ms"
+_APART_MS = 5
 
 
 def rebalance_or_complete(draft: Draft) -> None:
@@ -46,7 +48,7 @@ def prepare(draft: Draft) -> None:
     group.enter(Phase.PREPARING, draft.now)
     if is_first:
         group.has_newcomer = False
-        delay_ms = draft.values[_INITIAL_DELAY]
+        delay_ms = _initial_delay_ms(draft)
         group.first_wait_ms = (delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0))
         draft.set_timer("join", delay_ms)
         return
@@ -65,11 +67,15 @@ def join_is_over(draft: Draft) -> None:
     if group.first_wait_ms is not None and group.has_newcomer and group.first_wait_ms[1] > 0:
         waited_ms, left_ms = group.first_wait_ms
         group.has_newcomer = False
-        delay_ms = min(draft.values[_INITIAL_DELAY], left_ms)
+        delay_ms = min(_initial_delay_ms(draft), left_ms)
         group.first_wait_ms = (delay_ms, max(left_ms - waited_ms, 0))
         draft.set_timer("join", delay_ms)
         return
     complete_join(draft)
+
+
+def _initial_delay_ms(draft: Draft) -> int:
+    return max(draft.values[_INITIAL_DELAY], _APART_MS)
 
 
 def complete_join(draft: Draft) -> None:
