@@ -138,7 +138,7 @@ class Coordinators(Generic[M]):
         """Begin to read one log that holds something and that nobody has asked for; say whether there was one."""
         for index in indexes:
             partition = None if index in self._seats else self._table.partitions.get((self.topic, index))
-            if partition is None or partition.error is not None:
+            if partition is None or partition.refusal is not None:
                 continue
             if partition.log.end_offset > partition.log.start_offset:
                 self._seat(index)
@@ -180,7 +180,7 @@ class Coordinators(Generic[M]):
     def tell_all(self, decide: Callable[[M, int], Decision[bool]]) -> None:
         """Let every machine that has read its log decide, again as long as it says that there is more."""
         for seat in tuple(self._seats.values()):
-            if seat.host is not None and seat.partition.error is None:
+            if seat.host is not None and seat.partition.refusal is None:
                 self._steps(seat.host, seat.partition, decide)
                 self._arm(seat)
 
@@ -209,14 +209,14 @@ class Coordinators(Generic[M]):
     def _seat(self, index: int) -> _Seat[M]:
         seat = self._seats.get(index)
         if seat is not None:
-            if seat.partition.error is None:
+            if seat.partition.refusal is None:
                 return seat
             self._leave(index, seat)
         try:
             partition = self._table.by_name(self.topic, index)
         except BrokerError:
             raise BrokerError(ErrorCode.NOT_COORDINATOR) from None
-        if partition.error is not None:
+        if partition.refusal is not None:
             raise BrokerError(ErrorCode.NOT_COORDINATOR)
         machine = self._make(index)
         seat = self._seats[index] = _Seat(partition, machine, self._clock.monotonic())
@@ -273,7 +273,7 @@ class Coordinators(Generic[M]):
 
     def _ring(self, seat: _Seat[M]) -> None:
         seat.timer = seat.deadline = None
-        if seat.host is not None and seat.partition.error is None:
+        if seat.host is not None and seat.partition.refusal is None:
             seat.host.expire(self._clock.now_ms())
             self._arm(seat)
 

@@ -85,6 +85,8 @@ def express(
             partition = broker.table.awake_by_id.get((bytes(name), index))
         if partition is None or partition.topic in INTERNAL_TOPICS:
             return None
+        if partition.leadership is not None and acks == -1:
+            return None  # the common road knows about followers
         base_offset, end_offset, append_time_ms, _ = partition.append(
             memoryview(buffer)[begin:beyond], broker.clock.now_ms()
         )
@@ -95,12 +97,12 @@ def express(
     except (struct.error, IndexError, UnicodeDecodeError):
         return None
     partition.produce_requests += 1
-    if end_offset > partition.high_watermark:
+    if end_offset > partition.durable_offset:
         part = Part(index=index, base_offset=base_offset, log_append_time_ms=append_time_ms)
         part.log_start_offset = partition.log.start_offset
         topic = Topic(topic_id=bytes(name)) if version >= _BY_ID_SINCE else Topic(name=name[1:].decode())
         topic.partition_responses = [part]
-        return Durable(ProduceResponse(responses=[topic]), [(partition, end_offset, part)]).pending
+        return Durable(ProduceResponse(responses=[topic]), [(partition, end_offset, part)], acks).pending
     start_offset = partition.log.start_offset
     tail = _write_part(_ONE, index, 0, base_offset, append_time_ms, start_offset, 1, 0, 0, 0, 0, 0)
     return [_write_head(_FIXED_BYTES + len(name), correlation_id, 0, _ONE) + name + tail]

@@ -17,6 +17,7 @@ from ottla.wire.errors import BrokerError, ErrorCode
 Key = tuple[str | bytes, int]  # topic name up to v12, topic id from v13, and the partition
 
 _EPOCH_MAX = 2**31 - 1
+_ANY_WATERMARK = 2**63 - 1
 
 
 class Wanted:
@@ -27,8 +28,10 @@ class Wanted:
         "fetched_epoch",
         "high_watermark",
         "key",
+        "known_watermark",
         "leader_epoch",
         "offset",
+        "own_start_offset",
         "partition",
         "start_offset",
     )
@@ -41,6 +44,8 @@ class Wanted:
         self.fetched_epoch = -1
         self.high_watermark = -1
         self.start_offset = -1
+        self.own_start_offset = -1  # of a follower: where its log begins, and the watermark it knows
+        self.known_watermark = _ANY_WATERMARK
         self.partition: Partition | None = None
 
     def update(self, asked: Any) -> None:
@@ -49,15 +54,18 @@ class Wanted:
         self.bytes_max = asked.partition_max_bytes
         self.leader_epoch = asked.current_leader_epoch
         self.fetched_epoch = asked.last_fetched_epoch
+        self.own_start_offset = asked.log_start_offset
+        self.known_watermark = asked.high_watermark
 
 
 class FetchSession:
     """One client's standing interest in partitions."""
 
-    __slots__ = ("by_id", "due", "epoch", "id", "parked", "touched_ms", "wanted")
+    __slots__ = ("by_id", "due", "epoch", "follows", "id", "parked", "touched_ms", "wanted")
 
-    def __init__(self, session_id: int, by_id: bool) -> None:
+    def __init__(self, session_id: int, by_id: bool, follows: bool = False) -> None:
         self.id = session_id
+        self.follows = follows  # whether it is a replica's, which wants what is not committed yet as well
         self.epoch = 1
         self.by_id = by_id
         self.wanted: dict[Key, Wanted] = {}
@@ -69,17 +77,20 @@ class FetchSession:
         """Hear of a partition's growth from now on."""
         if wanted.partition is not partition:
             if wanted.partition is not None:
-                wanted.partition.readers.discard(self)
+                self._ignore(wanted.partition)
             wanted.partition = partition
         if partition is not None:
-            partition.readers.add(self)
+            (partition.tailers if self.follows else partition.readers).add(self)
+
+    def _ignore(self, partition: Partition) -> None:
+        (partition.tailers if self.follows else partition.readers).discard(self)
 
     def wake(self, partition: Partition) -> None:
         """A partition has grown, or failed."""
         key: Key = (partition.topic_id if self.by_id else partition.topic, partition.index)
         wanted = self.wanted.get(key)
         if wanted is None:
-            partition.readers.discard(self)
+            self._ignore(partition)
             return
         self.due[key] = wanted
         if self.parked is not None:
@@ -98,13 +109,13 @@ class FetchSession:
         self.due.pop(key, None)
         wanted = self.wanted.pop(key, None)
         if wanted is not None and wanted.partition is not None:
-            wanted.partition.readers.discard(self)
+            self._ignore(wanted.partition)
 
     def close(self) -> None:
         """Stop listening to every partition."""
         for wanted in self.wanted.values():
             if wanted.partition is not None:
-                wanted.partition.readers.discard(self)
+                self._ignore(wanted.partition)
         self.wanted.clear()
         self.due.clear()
 
@@ -131,14 +142,14 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def open(self, by_id: bool, size: int, now_ms: int) -> FetchSession | None:
+    def open(self, by_id: bool, size: int, now_ms: int, follows: bool = False) -> FetchSession | None:
         """Open a session, or return None when there is no room for one of this size."""
-        if len(self._sessions) >= self.slots and not self._evict(size, now_ms):
+        if len(self._sessions) >= self.slots and not self._evict(size, now_ms, follows):
             return None
         session_id = 0
         while session_id == 0 or session_id in self._sessions:
             session_id = 1 + self._below(_EPOCH_MAX - 1)
-        session = FetchSession(session_id, by_id)
+        session = FetchSession(session_id, by_id, follows)
         session.touched_ms = now_ms
         self._sessions[session_id] = session
         return session
@@ -163,15 +174,15 @@ class FetchSessions:
         if session is not None:
             session.close()
 
-    def _evict(self, size: int, now_ms: int) -> bool:
+    def _evict(self, size: int, now_ms: int, follows: bool) -> bool:
         if not self._sessions:
             return False
         oldest = next(iter(self._sessions.values()))
         if now_ms - oldest.touched_ms > self.evict_after_ms:
             victim = oldest
         else:
-            victim = min(self._sessions.values(), key=lambda session: len(session.wanted))
-            if len(victim.wanted) >= size:
+            victim = min(self._sessions.values(), key=lambda session: (session.follows, len(session.wanted)))
+            if (victim.follows, len(victim.wanted)) >= (follows, size):
                 return False
         if victim.parked is not None:
             return False

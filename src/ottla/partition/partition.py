@@ -1,14 +1,22 @@
-"""A partition that this node leads: take appends, raise the high watermark, wake who waits.
+"""A partition that has a replica here: take appends, raise the high watermark, wake who waits.
 
 L1  Offsets are dense and growing.
 L3  The high watermark never falls within an epoch.
 L4  It is never above what is durable in the sense of the flush mode: with `ack` the last synced offset, with `os` the
-    log's end. With one replica that is the whole rule; followers come with the cluster.
-L5  A record is acknowledged, and shown to readers, only below the high watermark.
+    log's end. With one replica that is the whole rule; with several, `Leadership` says how far the others allow it.
+L5  A record is acknowledged to those who ask for all, and shown to readers, only below the high watermark; to those who
+    ask for the leader alone it is acknowledged once it is durable here.
+L9  Only a leader takes appends. Whoever waited for one when the leadership went, hears NOT_LEADER_OR_FOLLOWER; what
+    became of the record is then for the next leader to say (KAFKA-13574).
 
     append() --> log.append --> [flusher: group commit] --> advance() --> waiters, readers
+                                    followers' fetches ------^
 
-No clock is read here: `now_ms` comes with each append.
+    LEADING --follow()--> FOLLOWING --lead()--> LEADING
+       |                      |
+       +------ fail() --------+--> FAILED          (parked replies fail)
+
+No clock is read here: `now_ms` comes with each append and each fetch.
 """
 
 from collections import deque
@@ -16,6 +24,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ottla.log.log import Appended, Log
+from ottla.partition.leadership import Leadership
 from ottla.wire.errors import BrokerError, ErrorCode
 
 Continuation = Callable[[BrokerError | None], None]
@@ -50,20 +59,25 @@ class Partition:
 
     __slots__ = (
         "_flusher",
+        "_local_waiters",
         "_waiters",
         "bytes_in",
         "bytes_out",
+        "durable_offset",
         "error",
         "fetch_failures",
         "fetch_requests",
         "high_watermark",
         "index",
         "leader_epoch",
+        "leadership",
         "log",
         "messages_in",
         "produce_failures",
         "produce_requests",
         "readers",
+        "refusal",
+        "tailers",
         "topic",
         "topic_id",
     )
@@ -73,10 +87,14 @@ class Partition:
         self.topic = log.topic
         self.topic_id = topic_id
         self.index = log.partition
+        # Who follows, while this replica leads and has followers.
+        self.leadership: Leadership | None = None
+        self.error: BrokerError | None = None  # why nothing can be done here any more
+        self.refusal: BrokerError | None = None  # why nothing can be appended: that error, or another leads
         self.lead(leader_epoch)
-        self.high_watermark = log.end_offset
-        self.error: BrokerError | None = None
-        self.readers: set[Reader] = set()
+        self.high_watermark = self.durable_offset = log.end_offset
+        self.readers: set[Reader] = set()  # who waits for more to be committed
+        self.tailers: set[Reader] = set()  # followers, who wait for more to be written, or committed
         self.bytes_in = 0
         self.bytes_out = 0
         self.messages_in = 0
@@ -85,24 +103,49 @@ class Partition:
         self.fetch_requests = 0
         self.fetch_failures = 0
         self._waiters: deque[tuple[int, Continuation]] = deque()
+        self._local_waiters: deque[tuple[int, Continuation]] = deque()
         self._flusher = flusher
 
-    def lead(self, leader_epoch: int) -> None:
-        """Begin an epoch: whatever is appended from now on is of it."""
+    # Roles
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether appends are taken here."""
+        return self.refusal is None
+
+    def lead(self, leader_epoch: int, leadership: Leadership | None = None) -> None:
+        """Begin an epoch: whatever is appended from now on is of it. Alone, or with followers."""
         self.leader_epoch = leader_epoch
+        self.leadership = leadership
+        self.refusal = self.error
         self.log.begin_epoch(leader_epoch)
+
+    def follow(self, leader_epoch: int) -> None:
+        """Another replica leads from this epoch on."""
+        self.leader_epoch = leader_epoch
+        self.leadership = None
+        if self.error is None:
+            self.refusal = BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            self._refuse_waiters(self.refusal)
+            _wake(self.readers | self.tailers, self)
 
     # Writing
 
     def append(self, records: bytes | bytearray | memoryview, now_ms: int) -> Appended:
         """Append one client batch. BrokerError says why not; nothing of it is stored then."""
-        if self.error is not None:
-            raise BrokerError(self.error.code, self.error.message)  # a new one, or it would keep every frame
+        if self.refusal is not None:
+            raise BrokerError(
+                self.refusal.code, self.refusal.message
+            )  # a new one, or it would keep every frame
+        if self.leadership is not None:
+            self.leadership.now_ms = now_ms
         # The buffer is stamped in place, so it is one the peer's bytes were read into: never bytes.
         appended = self.log.append(records, self.leader_epoch, now_ms)  # type: ignore[arg-type]
         if not appended.duplicate:
             self.bytes_in += len(records)
             self.messages_in += appended.end_offset - appended.base_offset
+            if self.tailers:
+                _wake(self.tailers, self)  # they fetch while we sync
             self._flusher.appended(self)
         return appended
 
@@ -110,13 +153,19 @@ class Partition:
         self, records: bytearray | memoryview, now_ms: int, transaction_version: int = 0
     ) -> Appended:
         """Append batches of the broker itself: coordinators' records, markers of transactions."""
-        if self.error is not None:
-            raise BrokerError(self.error.code, self.error.message)
+        if self.refusal is not None:
+            raise BrokerError(self.refusal.code, self.refusal.message)
+        if self.leadership is not None:
+            self.leadership.now_ms = now_ms
+            if self.leadership.is_under_min_isr:
+                raise BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS)
         appended = self.log.append(
             records, self.leader_epoch, now_ms, from_client=False, transaction_version=transaction_version
         )
         self.bytes_in += len(records)
         self.messages_in += appended.end_offset - appended.base_offset
+        if self.tailers:
+            _wake(self.tailers, self)
         self._flusher.appended(self)
         return appended
 
@@ -124,26 +173,51 @@ class Partition:
         """Call back once everything below `end_offset` is under the high watermark, or can never be."""
         self._waiters.append((end_offset, continuation))
 
+    def when_stored(self, end_offset: int, continuation: Continuation) -> None:
+        """Call back once everything below `end_offset` is durable here, whatever the followers do."""
+        self._local_waiters.append((end_offset, continuation))
+
     def advance(self, end_offset: int) -> None:
-        """Raise the high watermark and wake who waited for it."""
-        if end_offset <= self.high_watermark:
-            return
-        self.high_watermark = end_offset
-        waiters = self._waiters
+        """All below `end_offset` is durable here: raise the high watermark as far as that allows."""
+        self.durable_offset = end_offset
+        if self.leadership is not None or self._local_waiters or self.refusal is not None:
+            self._advance_with_others(end_offset)
+        elif end_offset > self.high_watermark:
+            self.raise_watermark(end_offset)
+
+    def _advance_with_others(self, end_offset: int) -> None:
+        waiters = self._local_waiters
         while waiters and waiters[0][0] <= end_offset:
             waiters.popleft()[1](None)
+        leadership = self.leadership
+        if leadership is not None:
+            self.raise_watermark(leadership.watermark(end_offset, self.log.end_offset, leadership.now_ms))
+        elif self.refusal is None:
+            self.raise_watermark(end_offset)
+
+    def raise_watermark(self, offset: int) -> None:
+        """Commit all below `offset`, unless it was before, and wake who waited for that."""
+        if offset <= self.high_watermark:
+            return
+        self.high_watermark = offset
+        waiters = self._waiters
+        while waiters and waiters[0][0] <= offset:
+            waiters.popleft()[1](None)
         if self.readers:
-            for reader in tuple(self.readers):
-                reader.wake(self)
+            _wake(self.readers, self)
+        if self.tailers:
+            _wake(self.tailers, self)
+
+    def _refuse_waiters(self, error: BrokerError) -> None:
+        for waiters in (self._local_waiters, self._waiters):
+            while waiters:
+                waiters.popleft()[1](error)
 
     def fail(self, error: BrokerError) -> None:
         """Answer everything from now on with `error`: the directory is gone, or the partition is."""
-        self.error = error
-        waiters, self._waiters = self._waiters, deque()
-        for _, continuation in waiters:
-            continuation(error)
-        for reader in tuple(self.readers):
-            reader.wake(self)
+        self.error = self.refusal = error
+        self._refuse_waiters(error)
+        _wake(self.readers | self.tailers, self)
 
     # Reading
 
@@ -159,3 +233,8 @@ class Partition:
         if leader_epoch >= 0 and leader_epoch != self.leader_epoch:
             older = leader_epoch < self.leader_epoch
             raise BrokerError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
+
+
+def _wake(readers: set[Reader], partition: Partition) -> None:
+    for reader in tuple(readers):
+        reader.wake(partition)

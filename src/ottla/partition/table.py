@@ -19,6 +19,7 @@ from ottla.metadata.delta import Delta
 from ottla.metadata.image import Image
 from ottla.metadata.topics import PartitionState, Topic
 from ottla.partition.partition import Flusher, Partition
+from ottla.partition.roles import Roles
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.uuid import ZERO_UUID
 
@@ -47,7 +48,10 @@ class PartitionTable:
         flusher: Flusher,
         effective: Effective,
         unique: Callable[[], bytes],
+        roles: Roles | None = None,
     ) -> None:
+        """Without `roles` every partition leads, as it does where there is one broker."""
+        self.roles = roles
         self.node_id = node_id
         self.directories = directories
         self.partitions: dict[Name, Partition] = {}
@@ -60,6 +64,9 @@ class PartitionTable:
         self._flusher = flusher
         self._effective = effective
         self._unique = unique
+        self._image: Image | None = None
+        # What was known to be committed before the start, by directory.
+        self._checkpointed: dict[str, Mapping[Name, int]] = {}
 
     # Look-up
 
@@ -74,6 +81,10 @@ class PartitionTable:
         if partition is not None:
             return partition
         name = self._ids.get((topic_id, index))
+        if name is None and self._image is not None:
+            topic = self._image.topics.by_id.get(topic_id)
+            if topic is not None and index in topic.partitions:
+                raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if name is None:
             # A known topic without that partition is the older error: the id is right, the index is not.
             raise _unknown() if (topic_id, 0) in self._ids else _unknown_id()
@@ -123,7 +134,11 @@ class PartitionTable:
             self._make(name, *self._unmade[name])
         if name in self.asleep:
             return self._wake(name)
-        raise _offline() if name in self._offline or name in self._unmade else unknown()
+        if name in self._offline or name in self._unmade:
+            raise _offline()
+        if self._image is not None and self._image.partition(*name) is not None:
+            raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)  # others have its replicas
+        raise unknown()
 
     def _wake(self, name: Name) -> Partition:
         log, directory, topic_id, leader_epoch = self.asleep.pop(name)
@@ -140,6 +155,7 @@ class PartitionTable:
 
     def apply(self, delta: Delta, image: Image) -> None:
         """Follow a committed change of the metadata."""
+        self._image = image
         for topic in delta.removed_topics.values():
             for index in topic.partitions:
                 self._remove(topic, index)
@@ -148,6 +164,8 @@ class PartitionTable:
             for index, state in change.partitions.items():
                 if self.node_id in state.replicas:
                     self._put(topic, index, state, image)
+                elif (topic.id, index) in self._ids:
+                    self._remove(topic, index)  # its replica here was moved away
         everything = False
         for kind, name in delta.configs:
             if kind == ConfigType.TOPIC:
@@ -177,6 +195,8 @@ class PartitionTable:
                 self._forget(name, partition.log.topic_id)
                 self._offline.add(name)
                 partition.fail(error)
+                if self.roles is not None:
+                    self.roles.gone(partition)
         for name, sleeper in tuple(self.asleep.items()):
             if sleeper.directory is directory:
                 self._forget(name, sleeper.topic_id)
@@ -192,7 +212,10 @@ class PartitionTable:
         for index in topic.partitions:
             name = (topic.name, index)
             if name in self.partitions:
-                self.partitions[name].log.config = config
+                partition = self.partitions[name]
+                partition.log.config = config
+                if partition.leadership is not None:
+                    partition.leadership.min_isr = config.min_insync_replicas
             elif name in self.asleep:
                 self.asleep[name].log.config = config
 
@@ -200,14 +223,30 @@ class PartitionTable:
         name = (topic.name, index)
         known = self.partitions.get(name)
         if known is not None and known.topic_id == topic.id:
-            known.lead(state.leader_epoch)
+            self._take_role(known, state, image)
             return
         sleeper = self.asleep.get(name)
         if sleeper is not None and sleeper.topic_id == topic.id:
             self.asleep[name] = sleeper._replace(leader_epoch=state.leader_epoch)
-            return
-        self._ids[topic.id, index] = name
-        self._make(name, topic.id, state, self._config_of(topic, image))
+        else:
+            self._ids[topic.id, index] = name
+            self._make(name, topic.id, state, self._config_of(topic, image))
+        if len(state.replicas) > 1 and name in self.asleep:
+            # Followers have to fetch, and leaders to know how far they are.
+            directory = self.asleep[name].directory
+            partition = self._wake(name)
+            if directory.path not in self._checkpointed:
+                self._checkpointed[directory.path] = directory.read_high_watermarks()
+            committed = self._checkpointed[directory.path].get(name, 0)
+            log = partition.log
+            partition.high_watermark = min(max(committed, log.start_offset), log.end_offset)
+            self._take_role(partition, state, image)
+
+    def _take_role(self, partition: Partition, state: PartitionState, image: Image) -> None:
+        if self.roles is None:
+            partition.lead(state.leader_epoch)
+        else:
+            self.roles.assume(partition, state, image)
 
     def _make(self, name: Name, topic_id: bytes, state: PartitionState, config: LogConfig) -> None:
         """Open or create a log. Without room it stays unmade, and any other failure takes the directory offline."""
@@ -262,6 +301,8 @@ class PartitionTable:
         self._unmade.pop(name, None)
         if partition is not None:
             partition.fail(_unknown())
+            if self.roles is not None:
+                self.roles.gone(partition)
         for directory in self.directories:
             log = directory.logs.get(name)
             if log is not None and directory.offline is None:

@@ -353,18 +353,18 @@ def test_a_compacted_topic_takes_no_letters_without_keys(office):
 
 def test_a_leader_that_is_not_known_yet_is_asked_again(office):
     partition = office.table.by_name("dlq.g", 0)
-    partition.error = BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    partition.refusal = BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     reject_all(office, 1)
     office.settle(999)
     assert told(office) == []
-    partition.error = None
+    partition.refusal = None
     office.settle(1)
     assert told(office) == [0]
-    partition.error = BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    partition.refusal = BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     reject_all(office, 1, Member(office, "m2").join("t"))
     for _ in range(5):
         office.settle(8_000)
-    partition.error = None
+    partition.refusal = None
     office.settle(60_000)
     assert told(office) == [0]
     assert office.broker.share.letters.counts["g"].failures == 1

@@ -24,6 +24,8 @@ Diverging = Part.EpochEndOffset
 _response, _topic, _part = FetchResponse.maker(), Topic.maker(), Part.maker()
 
 _SESSIONLESS = -1
+_FOLLOWERS_READ_SINCE = 11  # KIP-392: whoever says where it is may read from a follower
+_REPLICA_STATE_SINCE = 15
 
 
 def handle(
@@ -34,6 +36,7 @@ def handle(
     now_ms = broker.clock.now_ms()
     sessions = broker.fetch_sessions
     epoch = request.session_epoch
+    follower = _follower(request, version)
     session: FetchSession | None = None
     wanted: Iterable[Wanted] = ()
     if epoch in (_SESSIONLESS, 0):
@@ -41,7 +44,7 @@ def handle(
             sessions.close(request.session_id)
         if epoch == 0 and request.topics:
             size = sum(len(topic.partitions) for topic in request.topics)
-            session = sessions.open(by_id, size, now_ms)
+            session = sessions.open(by_id, size, now_ms, follower is not None)
         if session is None:
             wanted = _all_wanted(request, by_id)
     else:
@@ -63,10 +66,20 @@ def handle(
             sessions.close(session.id)
             session = None
     fetch = _Fetch(request, by_id, session, wanted, full=epoch <= 0, broker=broker)
+    fetch.follower = follower
+    fetch.leader_only = version < _FOLLOWERS_READ_SINCE
     response = fetch.read()
     if request.max_wait_ms <= 0 or fetch.settled or fetch.bytes_read >= request.min_bytes:
         return fetch.answer(response)
     return fetch.park(response, connection)
+
+
+def _follower(request: FetchRequest, version: int) -> tuple[int, int] | None:
+    """Which broker's replica it is that fetches, and in which of its epochs; None for everybody else."""
+    if version < _REPLICA_STATE_SINCE:
+        return (request.replica_id, -1) if request.replica_id >= 0 else None
+    state = request.replica_state
+    return (state.replica_id, state.replica_epoch) if state is not None and state.replica_id >= 0 else None
 
 
 def _all_wanted(request: FetchRequest, by_id: bool) -> list[Wanted]:
@@ -100,6 +113,8 @@ class _Fetch:
         "_wait_ms",
         "_wanted",
         "bytes_read",
+        "follower",
+        "leader_only",
         "settled",
     )
 
@@ -130,6 +145,8 @@ class _Fetch:
         self._pending: Pending | None = None
         self._timer: Any = None
         self.bytes_read = 0
+        self.follower: tuple[int, int] | None = None
+        self.leader_only = False
         self.settled = session is None and not wanted
 
     # Reading
@@ -179,8 +196,10 @@ class _Fetch:
         try:
             partition.fetch_requests += 1
             epoch = wanted.leader_epoch
-            if partition.error is not None or (epoch >= 0 and epoch != partition.leader_epoch):
+            if partition.refusal is not None or (epoch >= 0 and epoch != partition.leader_epoch):
                 partition.check_epoch(epoch)
+                if partition.refusal is not None and (self.leader_only or self.follower is not None):
+                    raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             log = partition.log
             offset = wanted.offset
             part.high_watermark = high_watermark = partition.high_watermark
@@ -191,6 +210,8 @@ class _Fetch:
             if not start_offset <= offset <= log.end_offset:
                 raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE)
             end_offset = stable_offset if self._committed else high_watermark
+            if self.follower is not None:
+                end_offset = self._followed(part, wanted, partition)
             if offset < end_offset and (left > 0 or not self.bytes_read):
                 size_max = min(wanted.bytes_max, left)
                 part.records = data = log.read(offset, size_max, end_offset, at_least_one=not self.bytes_read)
@@ -214,6 +235,18 @@ class _Fetch:
             part.records = b""
             part.high_watermark = part.last_stable_offset = part.log_start_offset = -1
             part.aborted_transactions = None
+
+    def _followed(self, part: Part, wanted: Wanted, partition: Partition) -> int:
+        """Take note of how far a follower is, and return how far it may read: to the end, committed or not."""
+        assert self.follower is not None
+        roles = self._broker.table.roles
+        if roles is None:
+            raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker has no followers")
+        roles.fetched(partition, self.follower[0], wanted.offset, wanted.own_start_offset, self.follower[1])
+        part.high_watermark = partition.high_watermark  # which that may have raised
+        if wanted.known_watermark < part.high_watermark:
+            self.settled = True  # KIP-1166: it is told at once
+        return partition.log.end_offset
 
     @staticmethod
     def _diverges(partition: Partition, wanted: Wanted, part: Part) -> bool:
@@ -272,7 +305,7 @@ class _Fetch:
             for wanted, part in parts:
                 partition = wanted.partition
                 if partition is not None:
-                    partition.readers.add(self)
+                    (partition.readers if self.follower is None else partition.tailers).add(self)
                     found[partition] = wanted, part
             if not self.bytes_read and len(found) == len(parts):
                 self._parked = self.answer(parts), found
@@ -325,6 +358,7 @@ class _Fetch:
             for wanted in self._wanted:
                 if wanted.partition is not None:
                     wanted.partition.readers.discard(self)
+                    wanted.partition.tailers.discard(self)
 
     def _complete(self) -> None:
         pending, self._pending = self._pending, None

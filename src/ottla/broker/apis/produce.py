@@ -7,7 +7,7 @@ durable in the sense of `ottla.flush`. v10 may carry a leader hint; v13 names to
 from ottla.broker.api import Api, Pending
 from ottla.broker.apis.metadata import INTERNAL_TOPICS
 from ottla.broker.broker import Broker
-from ottla.broker.durable import Durable, Part, Waits
+from ottla.broker.durable import ALL, Durable, Part, Waits
 from ottla.broker.express import express
 from ottla.broker.verification import Refused, doubtful, verify
 from ottla.channel.connection import Connection
@@ -48,7 +48,7 @@ def handle(
     response, waits = _append(request, version, connection, broker, {})
     if response is None or not waits:
         return response
-    return Durable(response, waits).pending
+    return Durable(response, waits, request.acks, limit=(broker, request.timeout_ms)).pending
 
 
 def _finish(
@@ -63,7 +63,7 @@ def _finish(
     response, waits = _append(request, version, connection, broker, refused)
     assert response is not None, "acks=0 is not looked up"
     if waits:
-        Durable(response, waits, pending)
+        Durable(response, waits, request.acks, pending, (broker, request.timeout_ms))
     else:
         pending.resolve(response)
 
@@ -114,11 +114,16 @@ def _append(
                         ErrorCode.INVALID_TOPIC_EXCEPTION, f"only brokers write to {partition.topic}"
                     )
                 tried = True
+                leadership = partition.leadership
+                if leadership is not None and acks == ALL and leadership.is_under_min_isr:
+                    raise BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS)
                 appended = partition.append(records, now_ms)
                 part.base_offset = appended.base_offset
                 part.log_append_time_ms = appended.log_append_time_ms
                 part.log_start_offset = partition.log.start_offset
-                if appended.end_offset > partition.high_watermark:
+                if appended.end_offset > (
+                    partition.high_watermark if acks == ALL else partition.durable_offset
+                ):
                     waits.append((partition, appended.end_offset, part))
             except BrokerError as error:
                 refused = True
