@@ -91,7 +91,8 @@ class Partition:
         self.leadership: Leadership | None = None
         self.error: BrokerError | None = None  # why nothing can be done here any more
         self.refusal: BrokerError | None = None  # why nothing can be appended: that error, or another leads
-        self.lead(leader_epoch)
+        self.leader_epoch = leader_epoch
+        self.log.begin_epoch(leader_epoch)
         self.high_watermark = self.durable_offset = log.end_offset
         self.readers: set[Reader] = set()  # who waits for more to be committed
         self.tailers: set[Reader] = set()  # followers, who wait for more to be written, or committed
@@ -115,15 +116,19 @@ class Partition:
 
     def lead(self, leader_epoch: int, leadership: Leadership | None = None) -> None:
         """Begin an epoch: whatever is appended from now on is of it. Alone, or with followers."""
+        changed = leader_epoch != self.leader_epoch
         self.leader_epoch = leader_epoch
         self.leadership = leadership
         self.refusal = self.error
         self.log.begin_epoch(leader_epoch)
+        if changed:
+            _wake(self.readers | self.tailers, self)  # whoever waits in an earlier epoch is told
 
     def follow(self, leader_epoch: int) -> None:
         """Another replica leads from this epoch on."""
         self.leader_epoch = leader_epoch
         self.leadership = None
+        self.log.truncate_to(self.log.end_offset)  # an epoch that began here and wrote nothing never was
         if self.error is None:
             self.refusal = BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             self._refuse_waiters(self.refusal)
@@ -168,6 +173,11 @@ class Partition:
             _wake(self.tailers, self)
         self._flusher.appended(self)
         return appended
+
+    def stored(self, size_bytes: int) -> None:
+        """Batches of the leader were stored: have them synced."""
+        self.bytes_in += size_bytes
+        self._flusher.appended(self)
 
     def when_durable(self, end_offset: int, continuation: Continuation) -> None:
         """Call back once everything below `end_offset` is under the high watermark, or can never be."""

@@ -1,0 +1,319 @@
+"""Follows one leader: fetches, for all partitions that it leads and that we have replicas of.
+
+F1  One fetch is under way at a time, in a session: it names what is new (`_due`), and costs no more than that; an idle
+    one is a few bytes twice a second.
+F2  What an answer says of a partition that was left, or has another epoch by now, is thrown away.
+F3  A partition that cannot be fetched rests for `replica.fetch.backoff.ms`; the others go on.
+F4  An answer is stored before the next fetch goes out, for that one tells the leader that it is.
+
+    follow() --> DUE --fetch--> (answer) --> stored, DUE
+                  ^                |
+                  |                +--> branched: cut, DUE
+                  +--- backoff ----+--> refused, or out of range: ask where the leader begins, RESTING
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ottla.broker.broker import Timers
+from ottla.channel.peers import Peer
+from ottla.partition.copy import cut_to, cut_to_branch, last_epoch, learn, store
+from ottla.partition.partition import Partition
+from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.messages.fetch import FetchRequest, FetchResponse
+from ottla.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+
+_EPOCH_MAX = 2**31 - 1
+_EARLIEST_LOCAL = -4
+_LATEST = -1
+
+Key = tuple[bytes, int]
+Asked = FetchRequest.FetchTopic
+Answer = FetchResponse.FetchableTopicResponse.PartitionData
+_SESSION_ERRORS = frozenset(
+    {
+        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+        ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+    }
+)
+
+
+class _Followed:
+    """One partition that is fetched, and what the leader was last told of it."""
+
+    __slots__ = ("epoch", "partition", "rests", "told")
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self.epoch = partition.leader_epoch
+        self.rests = False
+        self.told: tuple[int, int, int, int, int] | None = None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether we still follow in the epoch that this was begun in."""
+        partition = self.partition
+        return partition.error is None and not partition.is_leader and partition.leader_epoch == self.epoch
+
+    def place(self) -> tuple[int, int, int, int, int]:
+        """Where the next fetch begins, as the request says it."""
+        log = self.partition.log
+        return (
+            log.end_offset,
+            last_epoch(self.partition),
+            log.start_offset,
+            self.epoch,
+            self.partition.high_watermark,
+        )
+
+
+class Fetcher:
+    """The way to one leader. `values` are the broker's settings in force."""
+
+    def __init__(
+        self,
+        node_id: int,
+        broker_epoch: Callable[[], int],
+        peer: Peer,
+        timers: Timers,
+        values: Callable[[], Mapping[str, Any]],
+        report: Callable[[str], None],
+    ) -> None:
+        self._node_id = node_id
+        self._broker_epoch = broker_epoch
+        self._peer = peer
+        self._timers = timers
+        self._values = values
+        self._report = report
+        self._followed: dict[Key, _Followed] = {}
+        self._due: dict[Key, None] = {}
+        self._named: set[Key] = set()  # what the session has
+        self._session_id = 0
+        self._session_epoch = 0
+        self._busy = False
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._followed)
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """All that are fetched."""
+        return [each.partition for each in self._followed.values()]
+
+    def follow(self, partition: Partition) -> None:
+        """Fetch a partition, from its end on."""
+        key = (partition.topic_id, partition.index)
+        self._followed[key] = _Followed(partition)
+        self._due[key] = None
+        self._fetch()
+
+    def leave(self, partition: Partition) -> None:
+        """Fetch it no more."""
+        key = (partition.topic_id, partition.index)
+        found = self._followed.get(key)
+        if found is not None and found.partition is partition:
+            del self._followed[key]
+            self._due[key] = None  # so that the session is told to forget it
+
+    def close(self) -> None:
+        """Stop."""
+        self._closed = True
+        self._followed.clear()
+        self._peer.close()
+
+    # Fetching
+
+    def _fetch(self) -> None:
+        if self._busy or self._closed or not self._followed:
+            return
+        self._busy = True
+        # At the end of the turn: whatever else is to be followed is named along.
+        self._timers.call_soon(self._send)
+
+    def _send(self) -> None:
+        if self._closed or not self._followed:
+            self._busy = False
+            return
+        values = self._values()
+        asked: dict[bytes, list[Any]] = {}
+        forgotten: dict[bytes, list[int]] = {}
+        due, self._due = self._due, {}
+        for topic_id, index in due:
+            followed = self._followed.get((topic_id, index))
+            if followed is None or followed.rests or not followed.is_current:
+                if (topic_id, index) in self._named:
+                    self._named.remove((topic_id, index))
+                    forgotten.setdefault(topic_id, []).append(index)
+                continue
+            place = followed.place()
+            if place == followed.told and self._session_id:
+                continue
+            followed.told = place
+            self._named.add((topic_id, index))
+            offset, fetched_epoch, start_offset, epoch, high_watermark = place
+            asked.setdefault(topic_id, []).append(
+                Asked.FetchPartition(
+                    partition=index,
+                    current_leader_epoch=epoch,
+                    fetch_offset=offset,
+                    last_fetched_epoch=fetched_epoch,
+                    log_start_offset=start_offset,
+                    partition_max_bytes=values["replica.fetch.max.bytes"],
+                    high_watermark=high_watermark,
+                )
+            )
+        if not self._session_id:
+            if not asked:
+                self._busy = False
+                return
+            forgotten = {}
+        request = FetchRequest(
+            replica_state=FetchRequest.ReplicaState(
+                replica_id=self._node_id, replica_epoch=self._broker_epoch()
+            ),
+            max_wait_ms=values["replica.fetch.wait.max.ms"],
+            min_bytes=values["replica.fetch.min.bytes"],
+            max_bytes=values["replica.fetch.response.max.bytes"],
+            session_id=self._session_id,
+            session_epoch=self._session_epoch,
+            topics=[Asked(topic_id=topic_id, partitions=parts) for topic_id, parts in asked.items()],
+            forgotten_topics_data=[
+                FetchRequest.ForgottenTopic(topic_id=topic_id, partitions=indexes)
+                for topic_id, indexes in forgotten.items()
+            ],
+        )
+        self._peer.ask(request, FetchResponse, self._answered)
+
+    def _answered(self, answer: FetchResponse | Exception) -> None:
+        self._busy = False
+        if self._closed:
+            return
+        if isinstance(answer, Exception):
+            self._begin_session()
+            self._later(self._fetch)
+            return
+        if answer.error_code:
+            self._begin_session()
+            if answer.error_code in _SESSION_ERRORS:
+                self._fetch()
+            else:
+                self._later(self._fetch)
+            return
+        self._session_id = answer.session_id
+        self._session_epoch = 0 if not answer.session_id else self._session_epoch % _EPOCH_MAX + 1
+        for topic in answer.responses:
+            for part in topic.partitions:
+                key = (topic.topic_id, part.partition_index)
+                followed = self._followed.get(key)
+                if followed is not None:
+                    self._due[key] = None
+                    if followed.is_current:
+                        self._take(followed, part)
+        self._fetch()
+
+    def _begin_session(self) -> None:
+        self._session_id = self._session_epoch = 0
+        self._named.clear()
+        for key, followed in self._followed.items():
+            followed.told = None
+            self._due[key] = None
+
+    def _take(self, followed: _Followed, part: Answer) -> None:
+        partition, asked_for = followed.partition, followed.told
+        if asked_for is None:
+            return  # F2: it was asked for by an earlier life, or not at all
+        if not self._session_id:
+            followed.told = None
+        try:
+            if part.error_code:
+                self._refused(followed, ErrorCode(part.error_code))
+                return
+            branch = part.diverging_epoch
+            if branch is not None and branch.end_offset >= 0:
+                before = partition.log.end_offset
+                cut_to_branch(partition, branch.epoch, branch.end_offset)
+                self._report(
+                    f"{partition.topic}-{partition.index}: cut from {before} to {partition.log.end_offset}, "
+                    f"where the leader's epoch {branch.epoch} ends"
+                )
+                return
+            if part.records and asked_for[0] == partition.log.end_offset:
+                store(partition, part.records)
+            learn(partition, part.high_watermark, part.log_start_offset)
+        except (BrokerError, OSError) as error:
+            if partition.error is None:
+                self._report(
+                    f"{partition.topic}-{partition.index}: what the leader sent was not stored: {error}"
+                )
+                self._rest(followed)
+
+    def _refused(self, followed: _Followed, code: ErrorCode) -> None:
+        if code is ErrorCode.OFFSET_OUT_OF_RANGE:
+            followed.rests = True
+            self._ask_range(followed, _LATEST, lambda end: self._out_of_range(followed, end))
+        else:
+            # Another leader, or one that has yet to hear of its role: the metadata, or time, will mend it.
+            self._rest(followed)
+
+    # Out of range
+
+    def _out_of_range(self, followed: _Followed, leader_end_offset: int) -> None:
+        """We are ahead of the leader, after an unclean election; or behind what it has kept."""
+        partition = followed.partition
+        if leader_end_offset < partition.log.end_offset:
+            cut_to(partition, max(leader_end_offset, partition.log.start_offset))
+            self._resume(followed)
+            return
+
+        def behind(start_offset: int) -> None:
+            if start_offset > partition.log.end_offset:
+                cut_to(partition, start_offset)
+            self._resume(followed)
+
+        self._ask_range(followed, _EARLIEST_LOCAL, behind)
+
+    def _ask_range(self, followed: _Followed, which: int, then: Callable[[int], None]) -> None:
+        partition = followed.partition
+        topic = ListOffsetsRequest.ListOffsetsTopic
+        place = topic.ListOffsetsPartition(
+            partition_index=partition.index, current_leader_epoch=followed.epoch, timestamp=which
+        )
+        request = ListOffsetsRequest(
+            replica_id=self._node_id, topics=[topic(name=partition.topic, partitions=[place])]
+        )
+
+        def answered(answer: ListOffsetsResponse | Exception) -> None:
+            if not followed.is_current or self._closed:
+                return
+            found = None if isinstance(answer, Exception) else answer.topics[0].partitions[0]
+            if found is None or found.error_code:
+                self._rest(followed)
+                return
+            try:
+                then(found.offset)
+            except (BrokerError, OSError) as error:
+                self._report(f"{partition.topic}-{partition.index}: {error}")
+                self._rest(followed)
+
+        self._peer.ask(request, ListOffsetsResponse, answered)
+
+    # Waiting
+
+    def _rest(self, followed: _Followed) -> None:
+        followed.rests = True
+        followed.told = None
+        self._later(lambda: self._resume(followed))
+
+    def _resume(self, followed: _Followed) -> None:
+        followed.rests = False
+        followed.told = None
+        key = (followed.partition.topic_id, followed.partition.index)
+        if self._followed.get(key) is followed:
+            self._due[key] = None
+            self._fetch()
+
+    def _later(self, callback: Callable[[], None]) -> None:
+        self._timers.call_later(self._values()["replica.fetch.backoff.ms"] / 1000, callback)

@@ -1,0 +1,352 @@
+"""A leader and its followers: brokers in memory that fetch from each other through the real handlers."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from ottla.broker.api import Pending
+from ottla.broker.apis import fetch, list_offsets, produce
+from ottla.broker.fetch_session import FetchSessions
+from ottla.broker.following import Fetchers
+from ottla.channel.connection import Connections
+from ottla.log.config import LogConfig
+from ottla.log.directory import LogDirectory
+from ottla.log.identity import Identity
+from ottla.metadata.fold import Fold
+from ottla.metadata.image import EMPTY
+from ottla.partition.roles import Roles
+from ottla.partition.table import PartitionTable
+from ottla.wire.batch import build_batch, scan
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages.produce import ProduceRequest
+from ottla.wire.record import Record
+from ottla.wire.records.metadata import (
+    PartitionChangeRecord,
+    PartitionRecord,
+    RegisterBrokerRecord,
+    TopicRecord,
+)
+from ottla.world.disk import RealDisk
+from ottla.world.entropy import SeededEntropy
+from tests.unit.broker.conftest import AtOnce, StillClock, StillTimers
+
+TOPIC = bytes([7]) * 16
+SETTINGS = {
+    "replica.lag.time.max.ms": 30_000,
+    "replica.fetch.max.bytes": 1 << 20,
+    "replica.fetch.wait.max.ms": 500,
+    "replica.fetch.min.bytes": 1,
+    "replica.fetch.response.max.bytes": 10 << 20,
+    "replica.fetch.backoff.ms": 1000,
+}
+API_OF = {fetch.API.request: fetch.API, list_offsets.API.request: list_offsets.API}
+
+
+class Wire:
+    """A peer that is asked by calling its handler; it may be cut."""
+
+    def __init__(self, cluster, leader):
+        self.cluster, self.leader = cluster, leader
+
+    def ask(self, request, response, answered):
+        self.cluster.requests.append(request)
+        if self.leader in self.cluster.cut:
+            self.cluster.timers.call_soon(lambda: answered(ConnectionError("cut")))
+            return
+        api = API_OF[type(request)]
+        version = api.versions[-1]
+        node = self.cluster.nodes[self.leader]
+        request = api.request.decode(request.encode(version), version)
+        reply = api.handle(request, version, node.connection, node.broker)
+
+        def send(message, _=0):
+            data = message.encode(version)
+            self.cluster.timers.call_soon(lambda: answered(response.decode(data, version)))
+            return []
+
+        if isinstance(reply, Pending):
+            reply.attach(
+                SimpleNamespace(owe=lambda _: None, settle=lambda: None),
+                SimpleNamespace(now=lambda: 0.0),
+                SimpleNamespace(parts=send, took=lambda _: None),
+                0,
+                0.0,
+            )
+        else:
+            send(reply)
+
+    def close(self):
+        pass
+
+
+class NodeOfTests:
+    """One broker's table, roles and fetchers."""
+
+    def __init__(self, cluster, id, path):
+        self.id = id
+        entropy = SeededEntropy(id)
+        directory = LogDirectory(str(path / str(id)), RealDisk(), entropy, cluster.reports.append)
+        directory.format(Identity("cluster", id, entropy.uuid()))
+        directory.open()
+        directory.load(lambda topic: LogConfig())
+        self.directory = directory
+        self.roles = Roles(id, cluster.clock.now_ms, lambda: SETTINGS)
+        self.roles.broker_epoch = 100 + id
+        self.table = PartitionTable(
+            id, [directory], AtOnce(), lambda overrides: {"min.insync.replicas": 2}, entropy.uuid, self.roles
+        )
+        fetchers = Fetchers(
+            id,
+            lambda: self.roles.broker_epoch,
+            lambda leader: Wire(cluster, leader),
+            cluster.timers,
+            lambda: SETTINGS,
+            cluster.reports.append,
+        )
+        self.roles.attach(fetchers, cluster)
+        self.connections = Connections(
+            frame_bytes_max=1 << 20, total_max=9, per_address_max=9, call_soon=cluster.timers.call_soon
+        )
+        self.broker = SimpleNamespace(
+            table=self.table,
+            clock=cluster.clock,
+            fetch_sessions=FetchSessions(10, entropy.below),
+            fetch_bytes_max=50 << 20,
+            call_later=cluster.timers.call_later,
+            call_soon=cluster.timers.call_soon,
+            connections=self.connections,
+            settings={},
+        )
+        self.connection = SimpleNamespace(on_close=[], session=SimpleNamespace(client_id=b""), closed=False)
+
+    @property
+    def partition(self):
+        return self.table.by_name("t", 0)
+
+    @property
+    def data(self):
+        log = self.partition.log
+        return (
+            bytes(log.read(log.start_offset, 1 << 20, log.end_offset))
+            if log.end_offset > log.start_offset
+            else b""
+        )
+
+
+class Cluster:
+    """Three brokers and the metadata that they are told."""
+
+    def __init__(self, path):
+        self.clock = StillClock()
+        self.timers = StillTimers(self.clock)
+        self.reports, self.requests, self.cut, self.proposals = [], [], set(), []
+        self.fold = Fold(EMPTY)
+        self.offset = 0
+        self.nodes = {id: NodeOfTests(self, id, path) for id in (1, 2, 3)}
+        self.tell(
+            *(
+                RegisterBrokerRecord(
+                    broker_id=id, broker_epoch=100 + id, fenced=False, incarnation_id=bytes(16)
+                )
+                for id in self.nodes
+            ),
+            TopicRecord(name="t", topic_id=TOPIC),
+            PartitionRecord(
+                partition_id=0,
+                topic_id=TOPIC,
+                replicas=[1, 2, 3],
+                isr=[1, 2, 3],
+                leader=1,
+                leader_epoch=0,
+                partition_epoch=0,
+                directories=[bytes(16)] * 3,
+            ),
+        )
+        self.settle()
+
+    def tell(self, *records, to=(1, 2, 3)):
+        for record in records:
+            self.fold.apply(self.offset, record)
+            self.offset += 1
+        self.fold.advance(self.offset, 1, self.clock.ms)
+        self.changes = self.fold.settle()
+        for id in to:
+            for change in self.changes:
+                self.nodes[id].table.apply(change.delta, change.image)
+
+    def elect(self, leader, isr, to=(1, 2, 3)):
+        self.tell(PartitionChangeRecord(partition_id=0, topic_id=TOPIC, leader=leader, isr=isr), to=to)
+
+    def propose(self, partition, proposal):
+        self.proposals.append((partition, proposal))
+
+    def settle(self, ms=0):
+        self.clock.ms += ms
+        self.timers.run()
+
+    def produce(self, *values, node=1, acks=-1, timeout_ms=5000):
+        batch = build_batch([Record(n, self.clock.ms, b"k", value, ()) for n, value in enumerate(values)])
+        data = ProduceRequest.TopicProduceData
+        place = data.PartitionProduceData(index=0, records=memoryview(batch))
+        request = ProduceRequest(
+            acks=acks, timeout_ms=timeout_ms, topic_data=[data(topic_id=TOPIC, partition_data=[place])]
+        )
+        there = self.nodes[node]
+        reply = produce.handle(request, 13, there.connection, there.broker)
+        if isinstance(reply, Pending):
+            self.settle()
+            reply = reply._message
+        return None if reply is None else reply.responses[0].partition_responses[0]
+
+    def watermarks(self):
+        return [node.partition.high_watermark for node in self.nodes.values()]
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    made = Cluster(tmp_path)
+    yield made
+    for node in made.nodes.values():
+        node.directory.close(clean=False)
+
+
+def test_a_record_reaches_all_and_is_acknowledged_then(cluster):
+    answer = cluster.produce(b"one", b"two")
+    assert (answer.error_code, answer.base_offset) == (0, 0)
+    assert cluster.nodes[1].data == cluster.nodes[2].data == cluster.nodes[3].data != b""
+    assert cluster.watermarks() == [2, 2, 2]
+
+
+def test_all_is_not_acknowledged_while_one_in_sync_is_missing(cluster):
+    leader = cluster.nodes[1]
+    cluster.nodes[3].roles.gone(cluster.nodes[3].partition)  # stops fetching
+    cluster.settle()
+    assert cluster.produce(b"x") is None
+    assert leader.partition.high_watermark == 0
+    assert cluster.produce(b"y", acks=1).error_code == 0
+    assert cluster.produce(b"z", timeout_ms=0).error_code == ErrorCode.REQUEST_TIMED_OUT
+
+
+def test_too_few_in_sync_refuse_and_the_rest_waits(cluster):
+    cluster.elect(1, [1])
+    cluster.settle()
+    answer = cluster.produce(b"x")
+    assert answer.error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert cluster.produce(b"y", acks=1).error_code == 0
+    cluster.settle()
+    assert cluster.watermarks()[0] == 0
+
+
+def test_an_idle_follower_asks_for_nothing_new(cluster):
+    cluster.produce(b"x")
+    cluster.settle(500)
+    cluster.requests.clear()
+    cluster.settle(500)
+    assert cluster.requests
+    assert all(not request.topics and request.session_id for request in cluster.requests)
+
+
+def test_a_follower_that_comes_back_joins_again(cluster):
+    cluster.elect(1, [1, 2])
+    cluster.cut = {1}
+    cluster.settle(1000)
+    cluster.cut = set()
+    cluster.produce(b"x", acks=1)
+    cluster.settle(1000)
+    proposal = next(each for _, each in cluster.proposals if 3 in dict(each.isr))
+    assert dict(proposal.isr) == {1: 101, 2: 102, 3: 103}
+    cluster.nodes[1].roles.agreed(cluster.nodes[1].partition, proposal, (1, 2, 3), 1, 5)
+    assert cluster.nodes[1].partition.leadership.isr == {1, 2, 3}
+
+
+def test_one_who_is_silent_is_proposed_to_leave(cluster):
+    cluster.nodes[3].roles.gone(cluster.nodes[3].partition)
+    cluster.settle(500)
+    cluster.produce(b"x", acks=1)
+    cluster.settle(31_000)
+    cluster.nodes[1].roles.shrink()
+    partition, proposal = cluster.proposals[-1]
+    assert dict(proposal.isr) == {1: 101, 2: 102}
+    cluster.nodes[1].roles.agreed(partition, proposal, (1, 2), 0, 1)
+    assert partition.high_watermark == 1
+
+
+def test_what_only_an_old_leader_had_is_cut_away(cluster):
+    cluster.produce(b"both")
+    cluster.cut = {1}
+    cluster.settle(500)
+    old = cluster.nodes[1]
+    cluster.produce(b"lost", acks=1)
+    cluster.produce(b"lost too", acks=1)
+    assert old.partition.log.end_offset == 3
+    cluster.elect(2, [2, 3])
+    cluster.cut = set()
+    cluster.settle()
+    cluster.produce(b"new", node=2)
+    cluster.settle(1000)
+    assert cluster.nodes[1].data == cluster.nodes[2].data == cluster.nodes[3].data
+    assert [batch.partition_leader_epoch for _, batch in scan(cluster.nodes[1].data)] == [0, 1]
+    assert cluster.watermarks()[1] == 2
+
+
+def test_a_follower_whose_watermark_lags_keeps_what_was_committed(cluster):
+    """KIP-101: a follower that restarts may not cut to its watermark, for the leader counted what it had."""
+    follower = cluster.nodes[2]
+    cluster.produce(b"a")
+    follower.partition.high_watermark = 0
+    cluster.elect(2, [2])
+    cluster.settle()
+    assert follower.partition.log.end_offset == 1
+    cluster.settle(1000)
+    assert cluster.nodes[1].data == follower.data != b""
+
+
+def test_two_quick_elections_do_not_leave_logs_apart(cluster):
+    """KIP-279: the leader knows an epoch that the follower does not; they ask until both agree."""
+    cluster.produce(b"base")
+    cluster.cut = {1, 2, 3}
+    cluster.settle(500)
+    cluster.produce(b"one by 1", acks=1)
+    cluster.elect(2, [2])
+    cluster.produce(b"two by 2", node=2, acks=1)
+    cluster.produce(b"three by 2", node=2, acks=1)
+    cluster.elect(1, [1])
+    cluster.produce(b"four by 1", acks=1)
+    cluster.elect(3, [3])
+    cluster.produce(b"five by 3", node=3, acks=1)
+    cluster.cut = set()
+    for _ in range(6):
+        cluster.settle(1000)
+    assert cluster.nodes[1].data == cluster.nodes[2].data == cluster.nodes[3].data
+    assert [batch.partition_leader_epoch for _, batch in scan(cluster.nodes[1].data)] == [0, 3]
+
+
+def test_a_follower_behind_what_the_leader_kept_begins_there(cluster):
+    cluster.cut = {1}
+    cluster.settle(500)
+    cluster.elect(1, [1, 2])
+    for _ in range(4):
+        cluster.produce(b"x", acks=1)
+    leader = cluster.nodes[1].partition
+    leader.log.truncate_fully_and_start_at(3)
+    cluster.produce(b"y", acks=1)
+    cluster.cut = set()
+    for _ in range(4):
+        cluster.settle(1000)
+    assert cluster.nodes[3].partition.log.start_offset == 3
+    assert cluster.nodes[3].data == cluster.nodes[1].data
+
+
+def test_only_the_leader_takes_appends(cluster):
+    assert cluster.produce(b"x", node=2).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_whoever_waits_when_the_leadership_goes_is_told(cluster):
+    cluster.nodes[3].roles.gone(cluster.nodes[3].partition)
+    cluster.settle()
+    told = []
+    partition = cluster.nodes[1].partition
+    assert cluster.produce(b"x") is None
+    partition.when_durable(1, told.append)
+    cluster.elect(2, [2])
+    assert [error.code for error in told] == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
