@@ -12,7 +12,7 @@ import pytest
 from ottla.log.identity import read_identity
 from ottla.metadata.config import ConfigType
 from ottla.quorum.storage import Format, format_storage
-from ottla.quorum.voters import Address
+from ottla.raft.voters import Address
 from ottla.world.disk import RealDisk
 from ottla.world.entropy import RealEntropy
 from tests.peers.deadline import eventually

@@ -64,12 +64,28 @@ class Api:
 class Pending:
     """A reply that waits for something. The handler returns it at once and resolves it later, exactly once."""
 
-    __slots__ = ("_began", "_connection", "_correlation_id", "_dispatcher", "_message", "_route", "parts")
+    __slots__ = (
+        "_began",
+        "_connection",
+        "_correlation_id",
+        "_dispatcher",
+        "_message",
+        "_route",
+        "_then",
+        "parts",
+    )
 
     def __init__(self) -> None:
         self.parts: list[Any] | None = None
         self._message: Message | None = None
         self._connection: Connection | None = None
+        self._then: Callable[[Message], object] | None = None
+
+    def then(self, callback: Callable[[Message], object]) -> None:
+        """Hand the answer to somebody within this process, instead of a connection."""
+        self._then = callback
+        if self._message is not None:
+            callback(self._message)
 
     def attach(
         self,
@@ -96,6 +112,8 @@ class Pending:
         self._message = message
         connection = self._connection
         if connection is None:
+            if self._then is not None:
+                self._then(message)
             return
         route = self._route
         try:

@@ -5,9 +5,10 @@ B2  `settings` are the effective ones: what the file says, under what operators 
     under what they changed for this one. A change replaces the mapping, so it holds for the next request.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from ottla.broker.contacts import Contacts
 from ottla.broker.fetch_session import FetchSessions
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.versions import ApiVersions
@@ -18,14 +19,21 @@ from ottla.metadata.image import EMPTY, Image
 from ottla.metadata.settings.layers import BrokerValues
 from ottla.partition.table import PartitionTable
 from ottla.quorum.quorum import Quorum
-from ottla.wire.errors import ErrorCode
+from ottla.replicated.decision import Decision
+from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.message import Message
 from ottla.world.clock import Clock
 
 if TYPE_CHECKING:
+    from ottla.broker.api import Api
+    from ottla.broker.controller_line import Line
     from ottla.broker.coordination import Coordination
     from ottla.broker.share_coordination import ShareCoordination
     from ottla.broker.transaction_coordination import TransactionCoordination
     from ottla.partition.move import Mover
+
+
+M = TypeVar("M", bound=Message)
 
 
 class Timers(Protocol):
@@ -66,7 +74,7 @@ class Broker:
         self.api_versions = api_versions
         self.connections = connections
         self.epoch = -1
-        self.producer_ids = ProducerIds(node_id, quorum.submit, lambda: self.epoch)
+        self.producer_ids = ProducerIds(node_id, self.ask_controller, lambda: self.epoch)
         self.mover: Mover | None = None
         self.coordination: Coordination
         self.transactions: TransactionCoordination
@@ -74,11 +82,35 @@ class Broker:
         self.call_soon = timers.call_soon
         self.call_later = timers.call_later
         self.submit = quorum.submit
+        self.contacts = Contacts(quorum.submit)
         self.quorum = quorum
+        # The way to the active controller, and what it answers for others; without, this node is always that.
+        self.line: Line | None = None
+        self.forwardable: Mapping[int, Api] = {}
         self.image: Image = EMPTY
         self.alive: frozenset[int] = frozenset()
         self.last_failure: BaseException | None = None
         self.failures = 0
+
+    def ask_controller(
+        self,
+        request: Message,
+        response: type[M],
+        decide: Callable[[Controller, int], Decision[M]],
+        done: Callable[[M | BrokerError], None],
+    ) -> None:
+        """Have the active controller decide: by the function if that is here, else by the message."""
+        if self.line is None or self.quorum.is_active:
+            self.submit(decide, done)
+            return
+
+        def answered(answer: M | Exception) -> None:
+            if isinstance(answer, Exception):
+                done(BrokerError(ErrorCode.NOT_CONTROLLER, str(answer)))
+            else:
+                done(answer)
+
+        self.line.ask(request, response, answered)
 
     def failed(self, error: BaseException) -> None:
         """Count a handler that broke."""

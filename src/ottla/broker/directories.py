@@ -82,4 +82,9 @@ def _assign(broker: Broker, places: dict[str, list[Name]]) -> None:
             broker.call_later(_RETRY_S, lambda: _assign(broker, places))
 
     if request.directories:
-        broker.submit(lambda controller, now: controller.assign_replicas_to_dirs(request, now), done)
+        broker.ask_controller(
+            request,
+            AssignReplicasToDirsResponse,
+            lambda controller, now: controller.assign_replicas_to_dirs(request, now),
+            done,
+        )

@@ -101,4 +101,6 @@ def make(broker: Broker, topic: InternalTopic, done: Callable[[ErrorCode], None]
         code = outcome.code if isinstance(outcome, BrokerError) else outcome.topics[0].error_code
         done(ErrorCode.NONE if code in _MADE else ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
-    broker.submit(lambda controller, now: controller.create_topics(wish, now), made)
+    broker.ask_controller(
+        wish, CreateTopicsResponse, lambda controller, now: controller.create_topics(wish, now), made
+    )

@@ -17,19 +17,24 @@ from typing import Protocol, TypeVar
 from ottla.controller.controller import Controller
 from ottla.replicated.decision import Decision
 from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.message import Message
 from ottla.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 
-R = TypeVar("R")
+M = TypeVar("M", bound=Message)
 Done = Callable[[int | BrokerError], None]
 
 _PREFETCH_AT = 0.9
 
 
-class Submit(Protocol):
+class Ask(Protocol):
     """The way to the active controller."""
 
     def __call__(
-        self, decide: Callable[[Controller, int], Decision[R]], done: Callable[[R | BrokerError], None]
+        self,
+        request: Message,
+        response: type[M],
+        decide: Callable[[Controller, int], Decision[M]],
+        done: Callable[[M | BrokerError], None],
     ) -> None:
         """Let the controller decide, and call back once that is committed."""
         ...
@@ -38,11 +43,11 @@ class Submit(Protocol):
 class ProducerIds:
     """The ids this broker may hand out. `epoch` tells the broker's own epoch at the time of the call."""
 
-    __slots__ = ("_asked", "_blocks", "_epoch", "_node_id", "_prefetch_at", "_submit", "_waiting")
+    __slots__ = ("_ask_controller", "_asked", "_blocks", "_epoch", "_node_id", "_prefetch_at", "_waiting")
 
-    def __init__(self, node_id: int, submit: Submit, epoch: Callable[[], int]) -> None:
+    def __init__(self, node_id: int, ask: Ask, epoch: Callable[[], int]) -> None:
         self._node_id = node_id
-        self._submit = submit
+        self._ask_controller = ask
         self._epoch = epoch
         self._blocks: deque[range] = deque()
         self._prefetch_at = -1
@@ -73,7 +78,12 @@ class ProducerIds:
             return
         self._asked = True
         request = AllocateProducerIdsRequest(broker_id=self._node_id, broker_epoch=self._epoch())
-        self._submit(lambda controller, now: controller.allocate_producer_ids(request, now), self._answered)
+        self._ask_controller(
+            request,
+            AllocateProducerIdsResponse,
+            lambda controller, now: controller.allocate_producer_ids(request, now),
+            self._answered,
+        )
 
     def _answered(self, outcome: AllocateProducerIdsResponse | BrokerError) -> None:
         self._asked = False

@@ -156,7 +156,9 @@ class DeadLetters:
                 else:
                     self._failed(waiter, code, f"the topic {name} could not be made: {reason or code.name}")
 
-        self._broker.submit(lambda controller, now: controller.create_topics(wish, now), made)
+        self._broker.ask_controller(
+            wish, CreateTopicsResponse, lambda controller, now: controller.create_topics(wish, now), made
+        )
 
     # Writing
 

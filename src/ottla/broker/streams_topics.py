@@ -63,7 +63,9 @@ class StreamsTopics:
             for name, (code, message) in failed.items():
                 self._note(name, _Failure(message or code.name, until_ms))
 
-        self._broker.submit(lambda controller, now: controller.create_topics(request, now), done)
+        self._broker.ask_controller(
+            request, CreateTopicsResponse, lambda controller, now: controller.create_topics(request, now), done
+        )
 
     def _note(self, name: str, failure: _Failure) -> None:
         failures = self._failures

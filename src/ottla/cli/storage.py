@@ -9,7 +9,7 @@ from ottla.log.identity import IdentityError, read_identity
 from ottla.metadata.feature import METADATA_VERSIONS, release_level
 from ottla.node.settings import Settings
 from ottla.quorum.storage import Format, FormatError, format_storage
-from ottla.quorum.voters import Address, Voter, Voters
+from ottla.raft.voters import Address, Voter, Voters
 from ottla.wire.errors import ProtocolError
 from ottla.wire.uuid import uuid_bytes, uuid_text
 from ottla.world.clock import RealClock

@@ -3,6 +3,9 @@
 K1  A decision sees every record appended before it, committed or not; the host holds its reply back until they are.
 K2  No clock, no disk, no chance but what is handed in: equal calls on equal controllers give equal decisions.
 K3  Nothing is rolled back. When leadership goes, the controller is dropped, and the next one starts from its image.
+K4  Who was heard from and how far they are is not recorded: a new controller listens anew.
+K5  `expire` is to be called when `deadline` says so, again while it still says so, and no later: the gaps between calls
+    tell the controller whether it was awake itself.
 
 Each command lives in the module of its noun; this one only holds the state between them.
 """
@@ -11,19 +14,23 @@ from collections.abc import Collection, Iterable
 
 from ottla.controller import (
     activation,
-    brokers,
     configs,
     directories,
     features,
+    fencing,
     partitions,
     producer_ids,
     reassignment,
+    registration,
 )
 from ottla.controller.create_partitions import create_partitions
 from ottla.controller.create_topics import create_topics
 from ottla.controller.delete_topics import delete_topics
 from ottla.controller.elect_leaders import elect_leaders
-from ottla.controller.session import Sessions
+from ottla.controller.heartbeat import heartbeat
+from ottla.controller.progress import Progress
+from ottla.controller.rounds import Rounds
+from ottla.controller.session import Patience, Sessions
 from ottla.controller.view import View
 from ottla.metadata.fold import Change, Fold
 from ottla.metadata.image import Image
@@ -61,14 +68,20 @@ from ottla.wire.messages.list_partition_reassignments import (
 )
 from ottla.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 from ottla.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
-from ottla.wire.records.metadata import BrokerRegistrationChangeRecord
+from ottla.wire.records.metadata import (
+    BrokerRegistrationChangeRecord,
+    ConfigRecord,
+    PartitionChangeRecord,
+    RegisterBrokerRecord,
+    UnregisterBrokerRecord,
+)
 from ottla.world.entropy import Entropy
 
 
 class Controller:
     """The active controller of a cluster."""
 
-    __slots__ = ("_dirty", "_fold", "_sessions", "_settled", "_view")
+    __slots__ = ("_dirty", "_fold", "_leaving", "_progress", "_rounds", "_sessions", "_settled", "_view")
 
     def __init__(
         self,
@@ -82,7 +95,7 @@ class Controller:
         now: Millis,
     ) -> None:
         self._fold = fold
-        self._view = View(
+        self._view = view = View(
             fold.image,
             node_id=node_id,
             cluster_id=cluster_id,
@@ -92,10 +105,19 @@ class Controller:
         )
         self._settled: list[Change] = []
         self._dirty = True
-        self._sessions = Sessions(node_id, self._view.number("broker.session.timeout.ms"))
+        self._leaving: int | None = None
+        patience = Patience(
+            session_ms=view.number("broker.session.timeout.ms"),
+            silence_ms=view.number("ottla.broker.silence.ms"),
+            grace_ms=view.number("ottla.broker.disconnect.grace.ms"),
+            pace_ms=view.number("broker.heartbeat.interval.ms"),
+        )
+        self._sessions = Sessions(node_id, patience, now)
+        self._progress = Progress(node_id, fold.image)
+        self._rounds = Rounds(view, now)
         for broker in fold.image.brokers.values():
             if not broker.fenced:
-                self._sessions.touch(broker.id, now)
+                self._sessions.expect(broker.id, now)
 
     @property
     def image(self) -> Image:
@@ -109,15 +131,31 @@ class Controller:
 
     @property
     def deadline(self) -> Millis | None:
-        """When a broker's session may run out."""
-        return self._sessions.deadline
+        """When to look at brokers that may have gone silent, or at leaders that may be chosen better."""
+        self._now()
+        due = [each.deadline for each in (self._sessions, self._rounds)]
+        return min((each for each in due if each is not None), default=None)
 
     def apply(self, offset: int, record: Message) -> None:
         """Take one record in."""
         self._fold.apply(offset, record)
         self._dirty = True
-        if isinstance(record, BrokerRegistrationChangeRecord) and record.in_controlled_shutdown:
-            self._sessions.shutting_down(record.broker_id, offset)
+        if isinstance(record, PartitionChangeRecord):
+            # The partitions that a broker gives up come behind the record that says that it leaves.
+            if self._leaving is not None:
+                self._progress.leaving(self._leaving, offset)
+        elif isinstance(record, RegisterBrokerRecord):
+            if not record.in_controlled_shutdown:
+                self._progress.remove(record.broker_id)
+            self._progress.registered(record.broker_id, offset)
+        elif isinstance(record, UnregisterBrokerRecord):
+            self._progress.remove(record.broker_id)
+        elif isinstance(record, BrokerRegistrationChangeRecord):
+            if record.in_controlled_shutdown:
+                self._leaving = record.broker_id
+                self._progress.leaving(record.broker_id, offset)
+        elif isinstance(record, ConfigRecord) and record.name == "unclean.leader.election.enable":
+            self._rounds.hasten()
 
     def advance(self, end_offset: int, epoch: int, timestamp_ms: int) -> None:
         """Note the end of a batch in the log."""
@@ -131,13 +169,25 @@ class Controller:
         return settled
 
     def expire(self, now: Millis) -> Decision[None]:
-        """Fence the broker that was silent for longest, if it was silent for too long."""
-        silent = self._sessions.stale(now)
-        if silent is None:
-            return Decision(None)
-        self._sessions.remove(silent)
-        broker = self.image.brokers.get(silent)
-        return Decision(None) if broker is None or broker.fenced else brokers.fence(self._now(), silent)
+        """Fence one broker that is gone; when there is none, do what is due of the rounds."""
+        view = self._now()
+        while (silent := self._sessions.stale(now)) is not None:
+            self._sessions.remove(silent)
+            broker = view.image.brokers.get(silent)
+            if broker is not None and not broker.fenced:
+                return Decision(None, tuple(fencing.fence(view, broker)))
+        return Decision(None, tuple(self._rounds.due(now)))
+
+    def broker_disconnected(self, broker_id: int, broker_epoch: int, now: Millis) -> Decision[None]:
+        """Note that the connection by which this incarnation of a broker was last heard has closed.
+
+        To be called for that connection alone: a broker that speaks on another one by now is there. When leadership
+        begins, it may also be called for brokers whose node is known to be gone.
+        """
+        broker = self._now().image.brokers.get(broker_id)
+        if broker is not None and broker.epoch == broker_epoch:
+            self._sessions.disconnected(broker_id, now)
+        return Decision(None)
 
     def activate(self, bootstrap: Iterable[Message], now: Millis) -> Decision[None]:
         """Take over the log that was loaded."""
@@ -149,24 +199,23 @@ class Controller:
         self, request: BrokerRegistrationRequest, now: Millis
     ) -> Decision[BrokerRegistrationResponse]:
         """BrokerRegistration."""
-        return brokers.register(self._now(), self._sessions, request, self.end_offset, now)
+        return registration.register_broker(self._now(), self._sessions, request, self.end_offset, now)
 
     def register_controller(
         self, request: ControllerRegistrationRequest, now: Millis
     ) -> Decision[ControllerRegistrationResponse]:
         """ControllerRegistration."""
-        return brokers.register_controller(self._now(), request)
+        return registration.register_controller(self._now(), request)
 
     def heartbeat(self, request: BrokerHeartbeatRequest, now: Millis) -> Decision[BrokerHeartbeatResponse]:
         """BrokerHeartbeat."""
-        return brokers.heartbeat(self._now(), self._sessions, request, now)
+        return heartbeat(self._now(), self._sessions, self._progress, request, now)
 
     def unregister_broker(
         self, request: UnregisterBrokerRequest, now: Millis
     ) -> Decision[UnregisterBrokerResponse]:
         """UnregisterBroker."""
-        self._sessions.remove(request.broker_id)
-        return brokers.unregister(self._now(), request)
+        return registration.unregister_broker(self._now(), self._sessions, request)
 
     def create_topics(
         self, request: CreateTopicsRequest, now: Millis, describable: Collection[str] | None = None
@@ -237,14 +286,10 @@ class Controller:
         return directories.assign_replicas_to_dirs(self._now(), request)
 
     def _now(self) -> View:
+        self._leaving = None
         if self._dirty:
             self._dirty = False
             for change in self._fold.settle():
                 self._settled.append(change)
-                for topic in change.delta.removed_topics.values():
-                    self._view.collisions.remove(topic.name)
-                for made in change.delta.topics.values():
-                    if made.created:
-                        self._view.collisions.add(made.name)
-                self._view.image = change.image
+                self._view.follow(change)
         return self._view

@@ -63,7 +63,7 @@ def _grow(view: View, wish: Wish) -> list[Message]:
                 ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
             )
         placed: Sequence[Sequence[int]] = place(
-            view.image.brokers.values(), additional, replication_factor, view.entropy
+            view.usable_brokers(), additional, replication_factor, view.entropy
         )
     else:
         placed = [assignment.broker_ids for assignment in wish.assignments]

@@ -155,7 +155,7 @@ def _placed(view: View, topic: Wish) -> list[PartitionState]:
         replicas = view.number("default.replication.factor")
     unable = f"Unable to replicate the partition {replicas} time(s)"
     try:
-        placed = place(view.image.brokers.values(), _partitions_wanted(view, topic), replicas, view.entropy)
+        placed = place(view.usable_brokers(), _partitions_wanted(view, topic), replicas, view.entropy)
     except BrokerError as error:
         raise BrokerError(error.code, f"{unable}: {error.message}") from None
     partitions = []

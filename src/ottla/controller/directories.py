@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ottla.controller.election import Transition, change_leaders
 from ottla.controller.view import View
 from ottla.metadata.feature import DIRECTORIES_SINCE
-from ottla.metadata.topics import Topic
+from ottla.metadata.topics import PartitionState, Topic
 from ottla.replicated.decision import Decision
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.assign_replicas_to_dirs import (
@@ -30,7 +30,7 @@ def assign_replicas_to_dirs(
     view.check_epoch(request.broker_id, request.broker_epoch)
     broker = view.image.brokers[request.broker_id]
     records: list[Message] = []
-    offline: list[tuple[Topic, int]] = []
+    offline: list[tuple[Topic, int, PartitionState]] = []
     answers = []
     for directory in request.directories:
         topics = []
@@ -47,7 +47,7 @@ def assign_replicas_to_dirs(
                     if record is not None:
                         records.append(record)
                     if not broker.has_online(directory.id):
-                        offline.append((topic, index))
+                        offline.append((topic, index, topic.partitions[index]))
                 results.append(_Partition(partition_index=index, error_code=code))
             topics.append(_Topic(topic_id=wish.topic_id, partitions=results))
         answers.append(_Directory(id=directory.id, topics=topics))

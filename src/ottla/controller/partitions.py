@@ -1,4 +1,8 @@
-"""What leaders report of their partitions: who is in sync, and whether the leader has recovered."""
+"""What leaders report of their partitions: who is in sync, and whether the leader has recovered.
+
+R1  Only the leader of the current epoch is heard, and only if it knows the partition as it now is.
+R2  Whoever enters the in-sync set is active, in the incarnation that the leader has seen (KIP-841, KIP-903).
+"""
 
 from typing import TYPE_CHECKING
 
@@ -43,7 +47,7 @@ def alter_partition(
             transition = Transition(view, topic, index)
             if view.unclean_elections(topic.name):
                 transition.election = Election.UNCLEAN
-            transition.isr = list(isr)
+            transition.isr = tuple(broker for broker, _ in isr)
             transition.recovery = wish.leader_recovery_state
             record = transition.record()
             if record is not None:
@@ -67,14 +71,15 @@ def alter_partition(
     return Decision(AlterPartitionResponse(topics=answers), tuple(records))
 
 
-def _in_sync(wish: _Wish, version: int) -> dict[int, int]:
+def _in_sync(wish: _Wish, version: int) -> list[tuple[int, int]]:
+    """The brokers that shall be in sync, each with its epoch."""
     if version < _EPOCHS_SINCE:
-        return dict.fromkeys(wish.new_isr, _ANY_EPOCH)
-    return {each.broker_id: each.broker_epoch for each in wish.new_isr_with_epochs}
+        return [(broker, _ANY_EPOCH) for broker in wish.new_isr]
+    return [(each.broker_id, each.broker_epoch) for each in wish.new_isr_with_epochs]
 
 
 def _problem(
-    view: View, broker_id: int, state: PartitionState | None, wish: _Wish, isr: dict[int, int]
+    view: View, broker_id: int, state: PartitionState | None, wish: _Wish, isr: list[tuple[int, int]]
 ) -> ErrorCode:
     if state is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -87,12 +92,15 @@ def _problem(
         return ErrorCode.INVALID_REQUEST
     if wish.partition_epoch < state.partition_epoch:
         return ErrorCode.INVALID_UPDATE_VERSION
+    members = {broker for broker, _ in isr}
+    if len(members) != len(isr) or not members <= set(state.replicas) or state.leader not in members:
+        return ErrorCode.INVALID_REQUEST
     recovering = wish.leader_recovery_state == RECOVERING
-    if not set(isr) <= set(state.replicas) or state.leader not in isr or (recovering and len(isr) > 1):
+    if wish.leader_recovery_state not in {RECOVERED, RECOVERING} or (recovering and len(isr) > 1):
         return ErrorCode.INVALID_REQUEST
     if recovering and state.leader_recovery_state == RECOVERED:
         return ErrorCode.INVALID_REQUEST
-    for replica, epoch in isr.items():
+    for replica, epoch in isr:
         broker = view.image.brokers.get(replica)
         if broker is None or not broker.active or epoch not in {_ANY_EPOCH, broker.epoch}:
             return ErrorCode.INELIGIBLE_REPLICA

@@ -3,6 +3,8 @@
 P1  No broker gets two replicas of a partition.
 P2  The first replica, the preferred leader, is on a broker that is not fenced.
 P3  Leaders are spread over the brokers as evenly as one pass allows, and so are the racks of the replicas.
+
+From the same chances it places as Kafka's StripedReplicaPlacer does: tests/property/test_controller_java.py.
 """
 
 from collections.abc import Iterable
@@ -17,7 +19,7 @@ T = TypeVar("T")
 
 def place(brokers: Iterable[Broker], partitions: int, replicas: int, entropy: Entropy) -> list[list[int]]:
     """Replicas for each of `partitions` new partitions; INVALID_REPLICATION_FACTOR when there are too few brokers."""
-    racks = _Racks([broker for broker in brokers if broker.has_room], entropy)
+    racks = _Racks(list(brokers), entropy)
     if replicas <= 0:
         raise _refused(f"Invalid replication factor {replicas}: the replication factor must be positive.")
     if not racks.unfenced:
@@ -70,7 +72,7 @@ class _Rack:
 
 
 class _Racks:
-    __slots__ = ("_entropy", "_racks", "_round", "_start", "total", "unfenced")
+    __slots__ = ("_entropy", "_order", "_racks", "_round", "_start", "total", "unfenced")
 
     def __init__(self, brokers: list[Broker], entropy: Entropy) -> None:
         self._entropy = entropy
@@ -80,6 +82,7 @@ class _Racks:
         self._racks = [
             _Rack([broker for broker in brokers if broker.rack == name], entropy) for name in names
         ]
+        self._order = list(self._racks)
         self._start = entropy.below(len(names)) if names else 0
         self._round = 0
 
@@ -87,14 +90,15 @@ class _Racks:
         """The replicas of one partition."""
         # One unfenced broker leads everything anyway, and starting its ring anew would never end.
         if self._round == self.unfenced > 1:
-            _shuffle(self._racks, self._entropy)
+            _shuffle(self._order, self._entropy)
             for rack in self._racks:
                 rack.fenced.shuffle(self._entropy)
                 rack.unfenced.shuffle(self._entropy)
             self._round = 0
-        count = len(self._racks)
+        racks = self._order
+        count = len(racks)
         first = start = self._start % count
-        while (leader := self._racks[first].unfenced.take(self._round)) is None:
+        while (leader := racks[first].unfenced.take(self._round)) is None:
             first = (first + 1) % count
         placed = [leader]
         at, skip = start, first
@@ -104,7 +108,7 @@ class _Racks:
             if at == skip:
                 skip = -1
             else:
-                broker = self._racks[at].take(self._round)
+                broker = racks[at].take(self._round)
             at = (at + 1) % count
             if broker is not None:
                 placed.append(broker)

@@ -2,6 +2,12 @@
 
 A reassignment first adds the new replicas, waits until they are in sync, and then drops the old ones; that last step is
 taken by `Transition.record` whenever the in-sync replicas change.
+
+X1  While one is under way, `replicas` are those of the target, then those that leave.
+X2  One that takes the place of another counts from where the partition was settled: what the first had added and the
+    second wants is still awaited, what the first would have removed and the second wants stays. Kafka 4.3 forgets the
+    one and removes the other, and never ends a move back to where the partition was.
+X3  Giving up never needs an unclean election unless all that is in sync is what was being added.
 """
 
 from typing import TYPE_CHECKING
@@ -67,9 +73,12 @@ def list_partition_reassignments(
     view: View, request: ListPartitionReassignmentsRequest
 ) -> Decision[ListPartitionReassignmentsResponse]:
     """Every reassignment that is under way, or those of the partitions named."""
-    by_name = view.image.topics.by_name
+    by_name, by_id = view.image.topics.by_name, view.image.topics.by_id
     if request.topics is None:
-        asked = [(topic, list(topic.partitions)) for topic in by_name.values()]
+        moving_in: dict[bytes, list[int]] = {}
+        for id, index in view.census.moving:
+            moving_in.setdefault(id, []).append(index)
+        asked = [(by_id[id], sorted(indexes)) for id, indexes in moving_in.items()]
     else:
         asked = [
             (by_name[each.name], each.partition_indexes) for each in request.topics if each.name in by_name
@@ -105,22 +114,22 @@ def _alter(
     check_assignment(view, replicas, None)
     if not may_resize:
         _check_size(state, replicas)
+    settled = set(state.replicas) - set(state.adding)
     removing = sorted(set(state.replicas) - set(replicas))
-    adding = sorted(set(replicas) - set(state.replicas))
     transition = Transition(view, topic, index)
-    transition.replicas = [*replicas, *removing]
-    transition.removing = removing or transition.removing
-    transition.adding = adding or transition.adding
+    transition.replicas = (*replicas, *removing)
+    transition.removing = tuple(removing)
+    transition.adding = tuple(sorted(set(replicas) - settled))
     return transition.record()
 
 
 def _give_up(view: View, topic: Topic, index: int, state: PartitionState) -> PartitionChangeRecord | None:
     if not state.reassigning:
         raise BrokerError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
-    replicas = [broker for broker in state.replicas if broker not in state.adding]
-    isr = [broker for broker in state.isr if broker not in state.adding]
+    replicas = tuple(broker for broker in state.replicas if broker not in state.adding)
+    isr = tuple(broker for broker in state.isr if broker not in state.adding)
     unclean = view.unclean_elections(topic.name)
-    if not isr:
+    if state.isr and not isr:
         if not unclean:
             message = (
                 f"Unable to revert partition assignment for {topic.name}:{index} because it would require an unclean "
@@ -130,12 +139,12 @@ def _give_up(view: View, topic: Topic, index: int, state: PartitionState) -> Par
         if not replicas:
             message = "Invalid replica assignment: addingReplicas contains all replicas."
             raise BrokerError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
-        isr = [replicas[0]]
+        isr = replicas[:1]
     transition = Transition(view, topic, index)
     if unclean:
         transition.election = Election.UNCLEAN
     transition.replicas, transition.isr = replicas, isr
-    transition.adding, transition.removing = [], []
+    transition.adding = transition.removing = ()
     return transition.record()
 
 

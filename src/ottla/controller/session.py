@@ -1,61 +1,139 @@
-"""Sessions: when each broker was last heard from. They live with the active controller and are not recorded.
+"""Sessions: who is alive, as far as this controller can hear. They live with it and are not recorded.
 
-S1  A broker that was not heard from for `timeout_ms` is stale; the controller's own node never is: they stop together.
-S2  A new controller gives every broker a whole session before it calls it stale.
+    expect(), touch() --> HEARD --disconnected()--> CLOSED --touch()--> HEARD
+                            |                         |
+                            +-------- stale() --------+--> fenced by the controller, and forgotten
+
+S1  Silence ends a session after `silence_ms`, or after four times the pace at which the broker is used to speak if that
+    is longer; never after more than `session_ms`. A broker earns the short wait by heartbeats that come often, so one
+    that is slow by its settings (Apache Kafka's default is one in two seconds) or by its load is waited for.
+S2  A closed connection ends it sooner: `grace_ms` after the close, and after the next heartbeat was due.
+S3  Only time in which the controller listened counts (`attention.py`). After a stall everybody has a whole session,
+    and for `silence_ms` no close counts: whoever gave up on a controller that did not answer has closed as well.
+S4  When nobody is heard, and there are two or more to hear, the fault is more likely here than with all of them:
+    silence is then borne for `session_ms`.
+S5  The controller's own node has no session: they stop together. A new controller, and a new broker, begin with the
+    pace of `broker.heartbeat.interval.ms`.
 """
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
-from ottla.metadata.registration import Broker
+from ottla.controller.attention import PULSE_MS, Attention
 from ottla.replicated.decision import Millis
+
+BEATS_MISSED = 4
+# In this time of regular heartbeats most of a slower pace is forgotten.
+LEARNING_MS = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a broker is waited for."""
+
+    session_ms: int  # broker.session.timeout.ms
+    silence_ms: int  # ottla.broker.silence.ms
+    grace_ms: int  # ottla.broker.disconnect.grace.ms
+    pace_ms: int  # broker.heartbeat.interval.ms
+
+
+class _Session:
+    __slots__ = ("closed_ms", "heard_ms", "pace_ms")
+
+    def __init__(self, heard_ms: int, pace_ms: int) -> None:
+        self.heard_ms = heard_ms
+        self.pace_ms = pace_ms  # the longest wait between two heartbeats of late
+        self.closed_ms: int | None = None
 
 
 class Sessions:
-    """The last contact of every broker, and how far each has followed the log."""
+    """The session of every broker that was heard from."""
 
-    __slots__ = ("_contact_ms", "_node_id", "_offsets", "_shutdown_offsets", "_timeout_ms")
+    __slots__ = ("_attention", "_by_broker", "_look_ms", "_node_id", "_patience")
 
-    def __init__(self, node_id: int, timeout_ms: int) -> None:
+    def __init__(self, node_id: int, patience: Patience, now: Millis) -> None:
         self._node_id = node_id
-        self._timeout_ms = timeout_ms
-        self._contact_ms: dict[int, Millis] = {}
-        self._offsets: dict[int, int] = {}
-        self._shutdown_offsets: dict[int, int] = {}
+        self._patience = patience
+        self._attention = Attention(now)
+        self._by_broker: dict[int, _Session] = {}
+        self._look_ms = now
 
     @property
     def deadline(self) -> Millis | None:
-        """When the first session may have run out."""
-        return min(self._contact_ms.values()) + self._timeout_ms if self._contact_ms else None
+        """When to look next; None while there is nobody to look for."""
+        return self._look_ms if self._by_broker else None
 
-    def touch(self, broker_id: int, now: Millis, offset: int | None = None) -> None:
-        """Note that a broker was heard from, and how far it has come."""
+    def expect(self, broker_id: int, now: Millis) -> None:
+        """Begin to listen for a broker that another controller has heard: its next heartbeat is due now."""
+        pace_ms = self._patience.pace_ms
         if broker_id != self._node_id:
-            self._contact_ms[broker_id] = now
-        if offset is not None:
-            self._offsets[broker_id] = offset
+            self._begin(broker_id, self._attention.listen(now) - pace_ms, now)
+
+    def touch(self, broker_id: int, now: Millis) -> None:
+        """Note that a broker was heard from."""
+        if broker_id == self._node_id:
+            return
+        heard_ms = self._attention.listen(now)
+        # A clock that was set back must not put the next look off for as long.
+        self._look_ms = min(self._look_ms, now + PULSE_MS)
+        session = self._by_broker.get(broker_id)
+        if session is None:
+            self._begin(broker_id, heard_ms, now)
+            return
+        gap_ms = heard_ms - session.heard_ms
+        session.pace_ms = max(gap_ms, session.pace_ms - session.pace_ms * gap_ms // LEARNING_MS)
+        session.heard_ms = heard_ms
+        session.closed_ms = None
+
+    def disconnected(self, broker_id: int, now: Millis) -> None:
+        """Note that the connection on which a broker was heard has closed."""
+        listened_ms = self._attention.listen(now)
+        session = self._by_broker.get(broker_id)
+        if session is not None and session.closed_ms is None:
+            session.closed_ms = listened_ms
 
     def remove(self, broker_id: int) -> None:
         """Forget a broker."""
-        for known in (self._contact_ms, self._offsets, self._shutdown_offsets):
-            known.pop(broker_id, None)
+        self._by_broker.pop(broker_id, None)
 
     def is_live(self, broker_id: int, now: Millis) -> bool:
-        """True while a broker's session lasts."""
-        contact = self._contact_ms.get(broker_id)
-        return contact is not None and now < contact + self._timeout_ms
+        """True while a broker's session lasts and its connection stands."""
+        listened_ms = self._attention.listen(now)
+        session = self._by_broker.get(broker_id)
+        if session is None or session.closed_ms is not None:
+            return False
+        return listened_ms < self._due_ms(session, alone=self._hears_nobody())
 
     def stale(self, now: Millis) -> int | None:
-        """A broker whose session ran out, the longest silent first; None when there is none."""
-        silent = min(self._contact_ms, key=self._contact_ms.__getitem__, default=None)
-        return None if silent is None or self.is_live(silent, now) else silent
+        """A broker whose session ran out, the one longest due first; None when there is none."""
+        listened_ms = self._attention.listen(now)
+        alone = self._hears_nobody()
+        due = {broker: self._due_ms(session, alone=alone) for broker, session in self._by_broker.items()}
+        first = min(due, key=due.__getitem__, default=None)
+        if first is None or due[first] > listened_ms:
+            self._look_ms = now + PULSE_MS
+            return None
+        self._look_ms = now
+        return first
 
-    def shutting_down(self, broker_id: int, offset: int) -> None:
-        """Note at which offset a broker began its controlled shutdown."""
-        self._shutdown_offsets[broker_id] = offset
+    def _begin(self, broker_id: int, heard_ms: int, now: Millis) -> None:
+        if not self._by_broker:
+            self._look_ms = now + PULSE_MS
+        self._by_broker[broker_id] = _Session(heard_ms, self._patience.pace_ms)
 
-    def may_shut_down(self, broker_id: int, brokers: Mapping[int, Broker]) -> bool:
-        """True once every active broker has seen that this one no longer leads anything."""
-        others = [
-            self._offsets.get(id, -1) for id, broker in brokers.items() if broker.active and id != broker_id
-        ]
-        return all(offset >= self._shutdown_offsets.get(broker_id, -1) for offset in others)
+    def _due_ms(self, session: _Session, *, alone: bool) -> int:
+        patience, resumed_ms = self._patience, self._attention.resumed_ms
+        heard_ms = max(session.heard_ms, resumed_ms)
+        wait_ms = min(patience.session_ms, max(patience.silence_ms, BEATS_MISSED * session.pace_ms))
+        if alone:
+            wait_ms = patience.session_ms
+        due_ms = heard_ms + wait_ms
+        closed_ms = session.closed_ms
+        if closed_ms is None or closed_ms < resumed_ms + patience.silence_ms:
+            return due_ms
+        return min(due_ms, max(closed_ms, heard_ms + session.pace_ms) + patience.grace_ms)
+
+    def _hears_nobody(self) -> bool:
+        if len(self._by_broker) < 2:
+            return False
+        heard_ms = max(session.heard_ms for session in self._by_broker.values())
+        return self._attention.listened_ms - heard_ms >= self._patience.silence_ms // 2

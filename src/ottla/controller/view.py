@@ -1,11 +1,14 @@
-"""What a decision may look at: the image so far, this node's settings, and a source of chance."""
+"""What a decision may look at: the image so far, its census, this node's settings, and a source of chance."""
 
-from collections.abc import Iterator, Mapping, Sized
+from collections.abc import Mapping, Sized
 
+from ottla.controller.census import Census
 from ottla.controller.names import Collisions
-from ottla.metadata.config import DEFAULT_BROKER, ConfigType
+from ottla.metadata.config import DEFAULT_BROKER, ConfigType, Resource
 from ottla.metadata.directory import MIGRATING, UNASSIGNED
+from ottla.metadata.fold import Change
 from ottla.metadata.image import Image
+from ottla.metadata.registration import Broker
 from ottla.metadata.settings.definition import Value
 from ottla.metadata.settings.layers import BrokerValues
 from ottla.metadata.settings.topic import TOPIC, topic_defaults
@@ -26,17 +29,9 @@ class View:
     """The cluster as the active controller sees it: with every record that was appended, committed or not."""
 
     __slots__ = (
-        "_defaults",
-        "_defaults_of",
-        "_layers",
-        "_values",
-        "cluster_id",
-        "collisions",
-        "entropy",
-        "image",
-        "kraft_version",
-        "node_id",
-    )
+        "_defaults", "_defaults_of", "_layers", "_rules", "_rules_of", "_values", "census", "cluster_id", "collisions",
+        "entropy", "image", "kraft_version", "node_id",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -49,6 +44,7 @@ class View:
         kraft_version: int,
     ) -> None:
         self.image = image
+        self.census = Census(image)
         self.node_id = node_id
         self.cluster_id = cluster_id
         self.entropy = entropy
@@ -58,6 +54,19 @@ class View:
         self._layers: tuple[Mapping[str, str], Mapping[str, str]] | None = None
         self._defaults: Mapping[str, Value] = {}
         self._defaults_of: BrokerValues | None = None
+        self._rules: dict[str, tuple[int, bool]] = {}
+        self._rules_of: Mapping[Resource, Mapping[str, str]] | None = None
+
+    def follow(self, change: Change) -> None:
+        """Take a step from one image to the next."""
+        delta = change.delta
+        self.census.follow(delta)
+        for removed in delta.removed_topics.values():
+            self.collisions.remove(removed.name)
+        for made in delta.topics.values():
+            if made.created:
+                self.collisions.add(made.name)
+        self.image = change.image
 
     @property
     def values(self) -> BrokerValues:
@@ -87,22 +96,39 @@ class View:
         assert isinstance(value, int)
         return value
 
-    def topic_value(self, topic: str, name: str) -> Value:
-        """The value of one setting of one topic, its own or inherited."""
-        own = self.image.configs.of(ConfigType.TOPIC, topic).get(name)
-        if own is not None:
-            return TOPIC[name].parse(own)
-        return self.topic_defaults[name]
-
     def min_isr(self, topic: Topic) -> int:
         """How many replicas must be in sync for `topic`; never more than it has."""
-        value = self.topic_value(topic.name, "min.insync.replicas")
-        assert isinstance(value, int)
-        return min(value, len(topic.partitions[0].replicas))
+        return min(self._rules_for(topic.name)[0], len(topic.partitions[0].replicas))
 
     def unclean_elections(self, topic: str) -> bool:
         """True when a replica out of sync may lead this topic."""
-        return bool(self.topic_value(topic, "unclean.leader.election.enable"))
+        return self._rules_for(topic)[1]
+
+    def _rules_for(self, topic: str) -> tuple[int, bool]:
+        """What elections ask of a topic's settings, worked out once while the settings stay."""
+        configs = self.image.configs.by_resource
+        if self._rules_of is not configs:
+            self._rules_of = configs
+            self._rules = {}
+        rules = self._rules.get(topic)
+        if rules is None:
+            min_isr = self._topic_value(topic, "min.insync.replicas")
+            assert isinstance(min_isr, int)
+            unclean = bool(self._topic_value(topic, "unclean.leader.election.enable"))
+            rules = self._rules[topic] = (min_isr, unclean)
+        return rules
+
+    def _topic_value(self, topic: str, name: str) -> Value:
+        own = self.image.configs.of(ConfigType.TOPIC, topic).get(name)
+        return self.topic_defaults[name] if own is None else TOPIC[name].parse(own)
+
+    def usable_brokers(self) -> list[Broker]:
+        """The brokers that may be given new replicas, fenced ones among them; not those on their way out."""
+        return [
+            broker
+            for broker in self.image.brokers.values()
+            if broker.has_room and (broker.fenced or not broker.in_controlled_shutdown)
+        ]
 
     def is_active(self, broker_id: int) -> bool:
         """True when a broker is registered, not fenced and not on its way out."""
@@ -133,9 +159,3 @@ class View:
         if broker.epoch != epoch:
             message = f"Expected broker epoch {broker.epoch}, but got broker epoch {epoch}"
             raise BrokerError(ErrorCode.STALE_BROKER_EPOCH, message)
-
-    def partitions(self) -> Iterator[tuple[Topic, int, PartitionState]]:
-        """Every partition of the cluster."""
-        for topic in self.image.topics.by_id.values():
-            for index, state in topic.partitions.items():
-                yield topic, index, state

@@ -53,12 +53,19 @@ class Chores:
             ("removal of files", fixed(_DOOMED_EVERY_MS), self._remove_doomed),
             ("rest of files", fixed(_REST_EVERY_MS), self._rest),
             ("controller", fixed(_TICK_MS), node.quorum.tick),
+            ("replicas in sync", self._isr_ms, node.roles.shrink),
+            ("replicas refused", fixed(_TICK_MS), node.roles.try_again),
             ("idle connections", self._idle_tick_ms, self._close_idle),
         )
         self._chores = [
             Chore(name, interval, work, node.world.timers, node.report) for name, interval, work in table
         ]
         self._waking: Any = node.world.timers.call_later(_WAKE_EVERY_MS / 1000, self._wake)
+
+    def _isr_ms(self) -> int:
+        """Twice in the time that followers are given, as Kafka has it."""
+        lag_ms: int = self._node.values["replica.lag.time.max.ms"]
+        return max(1, lag_ms // 2)
 
     def stop(self) -> None:
         """Do nothing more."""

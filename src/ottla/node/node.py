@@ -13,23 +13,29 @@ N3  A directory that fails takes its partitions with it. When no directory is le
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ottla import __version__
 from ottla.broker.broker import Broker
+from ottla.broker.controller_face import CONTROLLER_TABLE, ControllerFace
+from ottla.broker.controller_line import Line
 from ottla.broker.coordination import Coordination
 from ottla.broker.directories import record_directory, record_misplaced
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.fetch_session import FetchSessions
+from ottla.broker.following import Fetchers
 from ottla.broker.internal_topics import OFFSETS
 from ottla.broker.metrics.page import Page
 from ottla.broker.metrics.server import MetricsServer
-from ottla.broker.served import APIS
+from ottla.broker.proposing import Proposals
+from ottla.broker.served import APIS, CONTROLLER_APIS
 from ottla.broker.session import Session
 from ottla.broker.share_coordination import ShareCoordination
 from ottla.broker.transaction_coordination import TransactionCoordination
 from ottla.broker.versions import ApiVersions
 from ottla.channel.connection import Connection, Connections
+from ottla.channel.peers import Address as PeerAddress
+from ottla.channel.peers import Peer
 from ottla.controller.controller import Controller
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
@@ -42,16 +48,24 @@ from ottla.metadata.settings.definition import LONG_MAX, Value
 from ottla.metadata.settings.topic import effective_topic
 from ottla.node.chores import Chores
 from ottla.node.endpoint import Endpoint
-from ottla.node.membership import register_broker, register_controller
+from ottla.node.membership import (
+    Membership,
+    broker_registration,
+    controller_registration,
+    register_controller,
+)
 from ottla.node.settings import Settings
+from ottla.node.wires import QuorumWires
 from ottla.node.world import World
 from ottla.partition.flusher import AckFlusher, OsFlusher, storage_error
 from ottla.partition.move import Mover
 from ottla.partition.partition import Flusher, Partition
+from ottla.partition.roles import Roles
 from ottla.partition.table import PartitionTable
 from ottla.quorum.quorum import Quorum
 from ottla.quorum.surroundings import QuorumSettings, Surroundings
-from ottla.quorum.voters import Address, Voter, Voters
+from ottla.raft.settings import Node as RaftNode
+from ottla.raft.voters import Address, Voter, Voters
 from ottla.wire.errors import BrokerError
 from ottla.wire.uuid import ZERO_UUID
 from ottla.world.network import host_name
@@ -80,6 +94,7 @@ class Node:
         self.endpoints: list[Endpoint] = []
         self.cluster_id = ""
         self._listening: list[Listening] = []
+        self._listening_controllers: list[Listening] = []
         self._incarnation_id = world.entropy.uuid()
         self._ends = contextlib.AsyncExitStack()
         self._started = False
@@ -98,6 +113,7 @@ class Node:
         self.quorum: Quorum[Controller] = self._make_quorum()
         self._ends.callback(self.quorum.close)
         self._ends.push_async_callback(self._stop_workers)
+        self.roles = Roles(self.settings.node_id, self.world.clock.now_ms, lambda: self.values)
         self.table = self._make_table()
         self.connections = self._make_connections()
         self._ends.push_async_callback(self._hang_up)
@@ -119,15 +135,17 @@ class Node:
         )
         self.broker.share = ShareCoordination(self.broker, self.report)
         self.dispatcher = Dispatcher(APIS, self.broker, self.report)
+        self.controller_dispatcher = Dispatcher(CONTROLLER_TABLE, self._controller_face(), self.report)
+        self._connect()
         self.quorum.listen(self._follow)
         try:
             self.quorum.start(self._lead)
         except MetadataError as error:
             raise StartError(str(error)) from None
         self._started = True
-        for stray in self.table.put_strays_aside(self.quorum.image):
-            self.report(f"{stray} belongs to no topic of this cluster and was put aside")
         await self._listen()
+        for listening in self._listening_controllers:
+            await listening.serve()  # others may wait for our vote
         self._join()
         self.broker.mover = self.mover = Mover(
             self.table,
@@ -142,6 +160,8 @@ class Node:
         chores = Chores(self)
         self._ends.callback(chores.stop)
         await self._joined
+        for stray in self.table.put_strays_aside(self.quorum.image):
+            self.report(f"{stray} belongs to no topic of this cluster and was put aside")
         record_misplaced(self.broker, self.table.names())
         for listening in self._listening:
             await listening.serve()
@@ -216,10 +236,17 @@ class Node:
         addresses = tuple(
             Address(each.name, each.host, each.port) for each in settings.advertised_controllers
         )
+        listener = settings.controller_names[0]
         voters = None
         if settings.voters:
-            (node_id,) = settings.voters
-            voters = Voters({node_id: Voter(node_id, ZERO_UUID, addresses)})
+            voters = Voters.of(
+                Voter(
+                    id,
+                    ZERO_UUID,
+                    addresses if id == settings.node_id and addresses else (Address(listener, host, port),),
+                )
+                for id, (host, port) in settings.voters.items()
+            )
         surroundings = Surroundings(
             self.world.disk,
             self.world.clock,
@@ -227,7 +254,13 @@ class Node:
             self.world.timers.call_soon,
             self.report,
             lambda error: self._metadata_failed(metadata, error),
+            self.world.timers.call_later,
+            self.world.entropy.below,
         )
+        self.wires = QuorumWires(
+            lambda address: self._peer(lambda: address, values["controller.quorum.request.timeout.ms"] / 1000)
+        )
+        own = {(each.host, each.port) for each in addresses}
         return Quorum(
             surroundings,
             QuorumSettings(
@@ -242,7 +275,96 @@ class Node:
                 snapshot_interval_ms=values["metadata.log.max.snapshot.interval.ms"],
                 retention_bytes=values["metadata.max.retention.bytes"],
                 retention_ms=values["metadata.max.retention.ms"],
+                cluster_id=self.cluster_id,
+                bootstrap=tuple(
+                    RaftNode(-2 - number, *server)
+                    for number, server in enumerate(settings.bootstrap_servers)
+                    if server not in own
+                ),
+                listener=listener,
+                can_vote=settings.is_controller,
+                auto_join=values["controller.quorum.auto.join.enable"],
+                election_timeout_ms=values["controller.quorum.election.timeout.ms"],
+                election_backoff_ms_max=values["controller.quorum.election.backoff.max.ms"],
+                fetch_timeout_ms=values["controller.quorum.fetch.timeout.ms"],
+                request_timeout_ms=values["controller.quorum.request.timeout.ms"],
+                retry_backoff_ms=values["controller.quorum.retry.backoff.ms"],
             ),
+            self.wires,
+        )
+
+    def _peer(self, address: Callable[[], PeerAddress | None], timeout_s: float) -> Peer:
+        """Make a connection to another node, to be opened when there is something to ask."""
+        return Peer(
+            self.world.network,
+            self.world.timers,
+            address,
+            f"node-{self.settings.node_id}",
+            timeout_s=timeout_s,
+        )
+
+    def _connect(self) -> None:
+        """Make the ways to the active controller, and to the leaders that this broker follows."""
+        broker, values = self.broker, self.values
+        controllers: dict[int, Peer] = {}
+
+        def controller(node_id: int) -> Peer:
+            if node_id not in controllers:
+                controllers[node_id] = self._peer(
+                    lambda: self._controller_address(node_id), values["request.timeout.ms"] / 1000
+                )
+            return controllers[node_id]
+
+        def leader(node_id: int) -> Peer:
+            return self._peer(
+                lambda: self._broker_address(node_id), values["replica.socket.timeout.ms"] / 1000
+            )
+
+        broker.forwardable = {api.key: api for api in CONTROLLER_APIS}
+        self.line = broker.line = Line(broker, broker.forwardable, controller)
+        self.fetchers = Fetchers(
+            self.settings.node_id,
+            lambda: broker.epoch,
+            leader,
+            self.world.timers,
+            lambda: self.values,
+            self.report,
+        )
+        proposals = Proposals(
+            self.settings.node_id, lambda: broker.epoch, self.line, self.world.timers, self.roles
+        )
+        self.roles.attach(self.fetchers, proposals)
+        self._ends.callback(self._disconnect, controllers)
+
+    def _disconnect(self, controllers: dict[int, Peer]) -> None:
+        self.fetchers.close()
+        self.wires.close()
+        for peer in controllers.values():
+            peer.close()
+
+    def _controller_address(self, node_id: int) -> PeerAddress | None:
+        """Where a controller listens: as the voters say, or as it has registered."""
+        names = self.settings.controller_names
+        for address in self.quorum.voters.addresses_of(node_id):
+            if address.listener in names:
+                return PeerAddress(address.host, address.port)
+        known = self.quorum.image.controllers.get(node_id)
+        for name in names if known is not None else ():
+            endpoint = known.listeners.get(name) if known is not None else None
+            if endpoint is not None:
+                return PeerAddress(endpoint.host, endpoint.port)
+        return None
+
+    def _broker_address(self, node_id: int) -> PeerAddress | None:
+        """Where a broker listens for other brokers."""
+        known = self.broker.image.brokers.get(node_id)
+        endpoint = None if known is None else known.listeners.get(self.settings.inter_broker_name)
+        return None if endpoint is None else PeerAddress(endpoint.host, endpoint.port)
+
+    def _controller_face(self) -> Any:
+        """The broker as the listener of a controller shows it: with other APIs."""
+        return ControllerFace(
+            self.broker, ApiVersions(CONTROLLER_TABLE, lambda: self.quorum.finalized_features)
         )
 
     def _lead(self, fold: Fold, kraft_version: int) -> Controller:
@@ -267,6 +389,7 @@ class Node:
             self.flusher,
             self._topic_settings,
             self.world.entropy.uuid,
+            self.roles,
         )
 
     def _topic_settings(self, overrides: Mapping[str, str]) -> dict[str, Value]:
@@ -295,11 +418,15 @@ class Node:
                     "another process may have the port: choose another one, or stop that process",
                 ) from None
             self._ends.push_async_callback(listening.stop)
-            self._listening.append(listening)
+            if endpoint.name in self.settings.controller_names:
+                self._listening_controllers.append(listening)
+            else:
+                self._listening.append(listening)
             self.endpoints.append(Endpoint(endpoint.name, endpoint.protocol, endpoint.host, listening.port))
 
     def _accept(self, listener: str) -> Callable[[], Connection]:
-        serve = self.dispatcher.serve
+        is_controller = listener in self.settings.controller_names
+        serve = (self.controller_dispatcher if is_controller else self.dispatcher).serve
         connections = self.connections
 
         def accept() -> Connection:
@@ -311,22 +438,65 @@ class Node:
 
     def _join(self) -> None:
         ports = {endpoint.name: endpoint.port for endpoint in self.endpoints}
-        register_controller(
-            self.quorum,
-            self._incarnation_id,
-            [_bound(endpoint, ports) for endpoint in self.settings.advertised_controllers],
-            self._refused,
-        )
-        register_broker(
-            self.quorum,
+        settings = self.settings
+        if settings.is_controller:
+            register_controller(
+                self.line,
+                self.world.timers,
+                controller_registration(
+                    settings.node_id,
+                    self._incarnation_id,
+                    [_bound(endpoint, ports) for endpoint in settings.advertised_controllers],
+                ),
+                self._refused,
+            )
+        if not settings.is_broker:
+            self._joined.set_result(None)
+            return
+        registration = broker_registration(
+            settings.node_id,
             self.cluster_id,
             self._incarnation_id,
-            [_bound(endpoint, ports) for endpoint in self.settings.advertised],
-            self.settings["broker.rack"],
+            [_bound(endpoint, ports) for endpoint in settings.advertised],
+            settings["broker.rack"],
             [each.identity.directory_id for each in self.table.directories if each.identity],
             max(directory.previous_broker_epoch for directory in self.table.directories),
+        )
+        self.membership = Membership(
+            self.line,
+            self.world.timers,
+            registration,
+            self,
+            # Four beats in the time after which silence counts, so that one may be late.
+            lambda: min(
+                self.values["broker.heartbeat.interval.ms"], self.values["ottla.broker.silence.ms"] // 4
+            ),
             self._refused,
         )
+        self.quorum.on_leadership(self.membership.beat)
+        self._ends.push_async_callback(self._leave)
+        self.membership.start()
+
+    async def _leave(self) -> None:
+        """Have others lead what we led, where there are others, then beat no more."""
+        others = self.broker.alive - {self.settings.node_id}
+        if others:
+            await self.membership.leave(_LEAVE_S)
+        self.membership.stop()
+
+    @property
+    def metadata_offset(self) -> int:
+        """How far the metadata has been followed: the last offset."""
+        return self.quorum.committed_offset
+
+    @property
+    def offline_directories(self) -> list[bytes]:
+        """Ids of the directories that failed."""
+        return [
+            each.identity.directory_id
+            for each in self.table.directories
+            if each.offline is not None and each.identity is not None
+        ]
 
     def _refused(self, error: BrokerError) -> None:
         if not self._joined.done():
@@ -345,11 +515,13 @@ class Node:
             )
             self.connections.total_max = self.values["max.connections"]
             self.connections.per_address_max = self.values["max.connections.per.ip"]
-        self.table.apply(delta, image)
         own = image.brokers.get(self.settings.node_id)
         if own is not None:
-            self.broker.epoch = own.epoch
+            self.broker.epoch = self.roles.broker_epoch = own.epoch
+        self.table.apply(delta, image)
         self.broker.adopt(image)
+        if delta.brokers:
+            self.roles.brokers_changed(image)
         if delta.removed_topics:
             self.broker.coordination.topics_deleted(delta.removed_topics.values())
             self.broker.share.topics_deleted(list(delta.removed_topics))
@@ -425,6 +597,7 @@ class Node:
 _SYNC_THREADS = 2
 _PATIENCE_S = 1.0
 _FAREWELL_S = 0.3
+_LEAVE_S = 5.0
 
 
 async def _patiently(event: asyncio.Event, seconds: float) -> None:

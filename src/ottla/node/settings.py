@@ -286,12 +286,6 @@ class Settings(Mapping[str, Any]):
                 "Ottla does not check ACLs yet, and would let everybody in",
                 "nothing",
             )
-        if self.roles != {"broker", "controller"} or len(self.voters) > 1:
-            raise ConflictingSettings(
-                "Ottla runs as one node for now: broker and controller in one process, and one voter",
-                name="process.roles",
-                allowed="process.roles=broker,controller",
-            )
 
 
 _HINTS = {

@@ -50,6 +50,7 @@ class Roles:
         self.image: Image | None = None
         self.broker_epoch = -1
         self.leading: set[Partition] = set()
+        self._refused: set[Partition] = set()
         self.expansions = self.shrinkages = self.failures = 0
         self._now_ms = now_ms
         self._values = values
@@ -91,7 +92,7 @@ class Roles:
             )
         leadership.begin(state, partition.log.end_offset, self._now_ms())
         partition.lead(state.leader_epoch, leadership)
-        partition.advance(partition.durable_offset)
+        self._reconsider(partition)
 
     def _follow(self, partition: Partition, state: PartitionState) -> None:
         self.leading.discard(partition)
@@ -159,10 +160,21 @@ class Roles:
                 )
 
     def brokers_changed(self, image: Image) -> None:
-        """Some broker came, went or was fenced: who was waited for may not be any more."""
+        """Some broker came, went or was fenced: who was waited for may not be any more, and who was not may be now."""
         self.image = image
         for partition in tuple(self.leading):
-            partition.advance(partition.durable_offset)
+            self._reconsider(partition)
+
+    def _reconsider(self, partition: Partition) -> None:
+        """See what is committed by now, and who may join: a follower that is level has nothing more to tell us."""
+        leadership = partition.leadership
+        assert leadership is not None
+        partition.advance(partition.durable_offset)
+        for id in leadership.followers:
+            if id not in leadership.isr and not leadership.is_proposing:
+                self._propose(
+                    partition, leadership.expansion(id, partition.high_watermark, self.broker_epoch)
+                )
 
     def _propose(self, partition: Partition, proposal: Proposal | None) -> None:
         if proposal is not None and self._proposing is not None:
@@ -185,11 +197,22 @@ class Roles:
             return
         self.expansions += bool(leadership.isr - before)
         self.shrinkages += bool(before - leadership.isr)
-        partition.advance(partition.durable_offset)
+        self._reconsider(partition)
 
     def refused(self, partition: Partition, proposal: Proposal, code: ErrorCode) -> None:
         """The controller has not written it down, or nobody knows; some of these are asked again."""
         self.failures += 1
         leadership = partition.leadership
-        if leadership is not None and leadership.refused(proposal, code):
+        if leadership is None:
+            return
+        if leadership.refused(proposal, code):
             self._propose(partition, proposal)
+        elif not leadership.is_proposing:
+            # It was certainly not carried out. By the time the followers have moved, or the brokers, it may be.
+            self._refused.add(partition)
+
+    def try_again(self) -> None:
+        """Propose again what a controller has refused; call it now and then."""
+        refused, self._refused = self._refused, set()
+        for partition in refused & self.leading:
+            self._reconsider(partition)

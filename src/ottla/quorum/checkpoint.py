@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ottla.metadata.error import MetadataError
 from ottla.metadata.frame import decode, encode
-from ottla.quorum.voters import Voters
+from ottla.raft.voters import Voters
 from ottla.wire.batch import build_batch, crc_ok, read_records, scan
 from ottla.wire.control import quorum_batch, read_control
 from ottla.wire.errors import BrokerError, ProtocolError

@@ -1,6 +1,6 @@
-"""The log `__cluster_metadata-0`: opened, and folded from the newest snapshot on."""
+"""The log `__cluster_metadata-0`: opened, read, and folded as far as it is committed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ottla.log.config import LogConfig
@@ -11,17 +11,18 @@ from ottla.metadata.error import MetadataError
 from ottla.metadata.fold import Fold
 from ottla.metadata.frame import decode
 from ottla.quorum.checkpoint import BATCH_BYTES_MAX
-from ottla.quorum.snapshots import SnapshotId, Snapshots
+from ottla.quorum.snapshots import Snapshots
 from ottla.quorum.surroundings import QuorumSettings, Surroundings
-from ottla.quorum.voters import Voters
-from ottla.wire.batch import crc_ok, read_records, scan
-from ottla.wire.control import read_control
+from ottla.raft.membership import Membership
+from ottla.raft.outline import Outline
+from ottla.raft.settings import TOPIC
+from ottla.raft.snapshot import BOOTSTRAP_ID, SnapshotId
+from ottla.raft.voters import NO_VOTERS
+from ottla.wire.batch import Batch, crc_ok, read_records, scan
 from ottla.wire.errors import BrokerError, ProtocolError
-from ottla.wire.messages.control import KRaftVersionRecord, VotersRecord
 from ottla.wire.uuid import METADATA_TOPIC_ID, uuid_text
 from ottla.world.disk import Disk
 
-TOPIC = "__cluster_metadata"
 READ_BYTES = 1024 * 1024
 
 
@@ -65,14 +66,15 @@ class MetadataHome:
 
 @dataclass(slots=True)
 class LoadedLog:
-    """The log with what it says."""
+    """The log with what it says: the newest snapshot is folded, and what comes behind it is not.
+
+    How much of that is committed is for the quorum to say; only who votes counts at once.
+    """
 
     log: Log
     snapshots: Snapshots
     fold: Fold
-    kraft_version: int = 0
-    voters: Voters | None = None
-    voters_in_log: bool = False  # rather than in the snapshot that formatting left
+    membership: Membership
     bytes_since_snapshot: int = 0
 
 
@@ -99,14 +101,11 @@ def load(world: Surroundings, settings: QuorumSettings, fail: Callable[[OSError]
     )
     log = Log(MetadataHome(disk, world.warn, fail), disk, path, TOPIC, 0, config)
     log.open(clean=False, recovery_point=max((id.offset for id in snapshots.ids), default=0))
-    loaded = LoadedLog(log, snapshots, Fold())
+    loaded = LoadedLog(log, snapshots, Fold(), Membership(settings.voters or NO_VOTERS))
     _load_snapshot(loaded, world.warn)
-    try:
-        _replay(loaded)
-    except (ProtocolError, BrokerError) as error:
-        raise MetadataError(
-            f"{path} is damaged at or after offset {loaded.fold.end_offset}: {error}"
-        ) from error
+    for data, position, batch in batches(log, loaded.fold.end_offset, log.end_offset):
+        loaded.bytes_since_snapshot += batch.size
+        loaded.membership.read(data, position, batch)
     return loaded
 
 
@@ -124,14 +123,13 @@ def _load_snapshot(loaded: LoadedLog, warn: Callable[[str], None]) -> None:
         if id.offset > 0:
             fold.advance(id.offset, id.epoch, checkpoint.timestamp_ms)
         loaded.fold = fold
-        loaded.kraft_version, loaded.voters = checkpoint.kraft_version, checkpoint.voters
-        loaded.voters_in_log = id.offset > 0
+        loaded.membership.load(id.offset - 1, checkpoint.kraft_version, checkpoint.voters)
         if id.offset > log.end_offset:
             # The log was lost or cut behind a snapshot that was safe: it goes on where the snapshot ends.
             log.truncate_fully_and_start_at(id.offset)
         _check_coverage(log, id)
         return
-    _check_coverage(log, SnapshotId(0, 0))
+    _check_coverage(log, BOOTSTRAP_ID)
 
 
 def _check_coverage(log: Log, id: SnapshotId) -> None:
@@ -141,27 +139,50 @@ def _check_coverage(log: Log, id: SnapshotId) -> None:
         )
 
 
-def _replay(loaded: LoadedLog) -> None:
-    log, fold = loaded.log, loaded.fold
-    offset = fold.end_offset
-    while offset < log.end_offset:
-        data = bytes(log.read(offset, READ_BYTES, log.end_offset))
-        loaded.bytes_since_snapshot += len(data)
-        for position, batch in scan(data):
-            # What lies below the newest snapshot was not recovered, and is read when that snapshot is damaged.
-            if not crc_ok(data, position, batch.size):
-                raise ProtocolError(f"the batch at offset {batch.base_offset} fails its checksum")
-            records = read_records(data, position)
-            if batch.is_control:
-                for record in records:
-                    control = read_control(record)
-                    if control is not None and isinstance(control.message, KRaftVersionRecord):
-                        loaded.kraft_version = control.message.kraft_version
-                    elif control is not None and isinstance(control.message, VotersRecord):
-                        loaded.voters, loaded.voters_in_log = Voters.read(control.message), True
-            else:
-                for record in records:
-                    if record.offset >= offset:
+def batches(log: Log, start_offset: int, end_offset: int) -> Iterator[tuple[bytes, int, Batch]]:
+    """The batches from `start_offset` up to `end_offset`, each as the bytes it lies in and where; all are sound."""
+    offset = start_offset
+    while offset < end_offset:
+        try:
+            data = bytes(log.read(offset, READ_BYTES, end_offset))
+            for position, batch in scan(data):
+                # What lies below the newest snapshot was not recovered, and is read when that snapshot is damaged.
+                if not crc_ok(data, position, batch.size):
+                    raise ProtocolError(f"the batch at offset {batch.base_offset} fails its checksum")
+                offset = batch.end_offset
+                yield data, position, batch
+        except (ProtocolError, BrokerError) as error:
+            raise MetadataError(f"{log.path} is damaged at or after offset {offset}: {error}") from error
+
+
+def fold_batches(log: Log, fold: Fold, end_offset: int) -> None:
+    """Fold what the log holds up to `end_offset`."""
+    start_offset = fold.end_offset
+    for data, position, batch in batches(log, start_offset, end_offset):
+        if not batch.is_control:
+            try:
+                for record in read_records(data, position):
+                    if record.offset >= start_offset:
                         fold.apply(record.offset, decode(record.value or b""))
-            fold.advance(batch.end_offset, batch.partition_leader_epoch, batch.max_timestamp)
-        offset = fold.end_offset
+            except (ProtocolError, BrokerError) as error:
+                raise MetadataError(
+                    f"{log.path} is damaged at or after offset {batch.base_offset}: {error}"
+                ) from error
+        fold.advance(batch.end_offset, batch.partition_leader_epoch, batch.max_timestamp)
+
+
+def outline_of(loaded: LoadedLog) -> Outline:
+    """The outline of the log, for Raft."""
+    log = loaded.log
+    return Outline(log.start_offset, log.end_offset, log.epochs, loaded.snapshots.ids)
+
+
+def install(loaded: LoadedLog, id: SnapshotId) -> Fold:
+    """Begin anew with a snapshot of the leader's, behind which the log goes on."""
+    checkpoint = loaded.snapshots.read(id)
+    fold = Fold()
+    for offset, record in enumerate(checkpoint.records):
+        fold.apply(offset, record)
+    fold.advance(id.offset, id.epoch, checkpoint.timestamp_ms)
+    loaded.snapshots.remove_before(id)
+    return fold

@@ -1,22 +1,24 @@
-"""The driver of the metadata quorum, for a node that is its only voter.
+"""The metadata log of this node, whoever leads it.
 
-    start(): snapshot --> log --> own epoch (quorum-state, LeaderChange) --> activation --> serving
-    submit(): decide --> append --> apply --> sync --> committed --> listeners --> replies
+    start(): snapshot --> log --> Raft --> committed --> listeners
+    submit(): decide --> append --> apply --> (a majority has it) --> committed --> listeners --> replies
 
-V1  The only voter leads every epoch, and opens a new one at each start, so that no offset is ever written twice under
-    the same epoch.
-V2  A record is committed once it is on disk here; with more voters it will be once a majority has it, and nothing else
-    in this file changes.
+V1  Raft says who leads and what is committed (`driver.py`); a quorum of one takes the same way, and has its lead when
+    `start` returns.
+V2  While this node leads, its machine's own fold makes the images, which are published as they are committed. While it
+    does not, committed records are read from the log and folded here.
 V3  Listeners hear of an image before the replies to the commands that made it leave.
 V4  No record is written that the log up to it could not be folded with.
 V5  After a failed sync nothing is acknowledged any more: what the disk holds is unknown until the node starts anew.
+V6  A machine whose lead is over is dropped, with all it had not yet committed; the next lead begins with a new one.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from ottla.metadata.delta import Delta
+from ottla.metadata.difference import difference
 from ottla.metadata.error import MetadataError
 from ottla.metadata.feature import KRAFT_VERSION, SUPPORTED, TRANSACTIONS_SINCE
 from ottla.metadata.fold import Change, Fold
@@ -24,19 +26,22 @@ from ottla.metadata.frame import encode
 from ottla.metadata.image import EMPTY, Image
 from ottla.quorum.bootstrap import read_bootstrap
 from ottla.quorum.checkpoint import frame_batch, grouped
-from ottla.quorum.election_state import ElectionState, TornState, read_election_state
-from ottla.quorum.metadata_log import LoadedLog, load, log_path
+from ottla.quorum.driver import Driver, Silence, Wires
+from ottla.quorum.election_state import TornState, read_election_state
+from ottla.quorum.metadata_log import LoadedLog, fold_batches, install, load, log_path, outline_of
 from ottla.quorum.snapshotting import Snapshotting
 from ottla.quorum.surroundings import QuorumSettings, Surroundings
-from ottla.quorum.voters import Voter, Voters
+from ottla.raft.election_state import NOBODY, ElectionState
+from ottla.raft.event import ShutDown
+from ottla.raft.log_view import Memory
+from ottla.raft.ready import Leadership
+from ottla.raft.snapshot import SnapshotId
+from ottla.raft.voters import Voters
 from ottla.replicated.decision import Decision, Machine, Millis
 from ottla.replicated.host import Done, Host
-from ottla.wire.control import quorum_batch
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.message import Message
-from ottla.wire.messages.control import KRaftVersionRecord, LeaderChangeMessage, VotersRecord
 from ottla.wire.records.metadata import BeginTransactionRecord, EndTransactionRecord
-from ottla.world.disk import File
 
 RECORDS_PER_BATCH = 10_000
 # A stop writes a snapshot when the next start would otherwise have to fold more than this.
@@ -66,23 +71,29 @@ M = TypeVar("M", bound=MetadataMachine)
 
 
 class Quorum(Generic[M]):
-    """The metadata log, led by this node."""
+    """The metadata log. `wires` lead to the other voters; the only one has none."""
 
-    def __init__(self, world: Surroundings, settings: QuorumSettings) -> None:
+    def __init__(self, world: Surroundings, settings: QuorumSettings, wires: Wires | None = None) -> None:
         self._world = world
         self._settings = settings
+        self._wires = wires or Silence()
         self._listeners: list[Listener] = []
+        self._lead: Callable[[Fold, int], M] | None = None
         self._unpublished: deque[Change] = deque()
-        self._syncing = self._scheduled = False
         self._failure: OSError | None = None
         self._host: Host[M] | None = None
         self._loaded: LoadedLog | None = None
+        self._driver: Driver | None = None
         self._snapshotting: Snapshotting | None = None
-        self.voters = settings.voters or Voters({})
-        self.kraft_version = 0
-        self.epoch = 0
+        self._fold = Fold()
+        self._timer: Any = None
+        self._deadline: Millis | None = None
+        self._leadership_listeners: list[Callable[[], None]] = []
+        self.leadership = Leadership(NOBODY, 0)
         self.committed_offset = 0
         self.image = EMPTY
+
+    # What it knows
 
     @property
     def end_offset(self) -> int:
@@ -96,8 +107,23 @@ class Quorum(Generic[M]):
 
     @property
     def leader_id(self) -> int:
-        """Who leads."""
-        return self._settings.node_id
+        """Who leads, as far as is known; -1 for nobody."""
+        return self.leadership.leader_id
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the quorum."""
+        return 0 if self._driver is None else self._driver.raft.epoch
+
+    @property
+    def voters(self) -> Voters:
+        """Who votes."""
+        return self._started.membership.voters if self._driver is None else self._driver.raft.voters
+
+    @property
+    def kraft_version(self) -> int:
+        """Whether voters stand in the log (1) or in the settings (0)."""
+        return self._started.membership.kraft_version
 
     @property
     def node_id(self) -> int:
@@ -105,9 +131,14 @@ class Quorum(Generic[M]):
         return self._settings.node_id
 
     @property
+    def is_active(self) -> bool:
+        """Whether this node leads, and decides."""
+        return self._host is not None
+
+    @property
     def machine(self) -> M:
         """The machine this node leads with."""
-        assert self._host is not None, "the quorum has not been started"
+        assert self._host is not None, "this node does not lead"
         return self._host.machine
 
     @property
@@ -140,59 +171,134 @@ class Quorum(Generic[M]):
         assert self._loaded is not None, "the quorum has not been started"
         return self._loaded
 
+    @property
+    def driver(self) -> Driver:
+        """What runs Raft."""
+        assert self._driver is not None, "the quorum has not been started"
+        return self._driver
+
     def listen(self, listener: Listener) -> None:
         """Call `listener(delta, image)` with every committed image, in order; the first delta is the whole image."""
         self._listeners.append(listener)
 
-    def start(self, lead: Callable[[Fold, int], M]) -> None:
-        """Load the log, open an epoch, and let `lead(fold, kraft_version)` make the machine to lead with.
+    def on_leadership(self, listener: Callable[[], None]) -> None:
+        """Call back whenever somebody leads, or nobody any more."""
+        self._leadership_listeners.append(listener)
 
-        When this returns, the loaded image has been told to the listeners, and everything written is on disk.
+    # Life
+
+    def start(self, lead: Callable[[Fold, int], M]) -> None:
+        """Load the log and take part in the quorum; `lead(fold, kraft_version)` makes the machine to lead with.
+
+        The only voter leads when this returns: the image has been told to the listeners, and all is on disk.
         """
         loaded = self._loaded = load(self._world, self._settings, self._fail)
-        self.committed_offset = loaded.log.end_offset
-        self.kraft_version = loaded.kraft_version
-        self._unpublished.extend(loaded.fold.settle())
-        _check_features(loaded.fold.image)
-        self._snapshotting = Snapshotting(
-            self._world, self._settings, loaded.log, loaded.snapshots, loaded.bytes_since_snapshot
+        self._lead = lead
+        self._fold = loaded.fold
+        self.committed_offset = max(loaded.fold.end_offset, 0)
+        raft = self._settings.raft()
+        alone = loaded.membership.voters.is_only(raft.key)
+        if isinstance(self._wires, Silence) and not alone:
+            raise self._not_the_voter(loaded)
+        self._publish_all(loaded.fold.settle())
+        memory = Memory(self._read_election_state(loaded, alone), outline_of(loaded), loaded.membership)
+        driver = self._driver = Driver(
+            self._world,
+            raft,
+            loaded.log,
+            loaded.snapshots,
+            memory,
+            self._wires,
+            self,
+            self._world.draw,
+            self._fail,
         )
-        self._publish()
-        self._open_epoch(loaded)
-        self._host = Host(lead(loaded.fold, self.kraft_version), self)
-        bootstrap = read_bootstrap(self._world.disk, self._settings.directory)
-        self._host.submit(lambda machine, now: machine.activate(bootstrap, now), _expect_success, self._now())
-        self._settle()
-        loaded.log.sync()
-        self._commit(loaded.log.end_offset)
+        self._snapshotting = Snapshotting(
+            self._world,
+            self._settings,
+            loaded.log,
+            loaded.snapshots,
+            loaded.bytes_since_snapshot,
+            driver.step,
+        )
+        if alone:
+            driver.start_alone()
+        else:
+            driver.start()
+
+    def _not_the_voter(self, loaded: LoadedLog) -> MetadataError:
+        named = ", ".join(map(str, sorted(loaded.membership.voters.by_id)))
+        if not named and loaded.membership.kraft_version:
+            return MetadataError(
+                f"{loaded.log.path} is of a dynamic quorum, but does not say who its voters are"
+            )
+        if not named:
+            return MetadataError(
+                f"{self._settings.directory} names no voters, and neither does controller.quorum.voters; "
+                "a directory is given its voters when it is formatted for a standalone controller"
+            )
+        return MetadataError(
+            f"node {self.node_id} with this directory is not a voter of the metadata quorum, or not its only one: "
+            f"it has the voters {named}"
+        )
+
+    def _read_election_state(self, loaded: LoadedLog, alone: bool) -> ElectionState:
+        try:
+            state = read_election_state(self._world.disk, log_path(self._settings))
+        except TornState as error:
+            if not alone:
+                raise
+            self._world.warn(f"{error}; the epoch is taken from the log, since this node is the only voter")
+            state = ElectionState()
+        latest = max(loaded.log.latest_epoch or 0, loaded.fold.image.epoch, 0)
+        return state if state.epoch >= latest else ElectionState(latest)
 
     def submit(self, decide: Callable[[M, Millis], Decision[R]], done: Done[R]) -> None:
         """Let the controller decide; `done` gets its reply once everything behind it is committed."""
-        assert self._host is not None, "the quorum has not been started"
-        self._host.submit(decide, done, self._now())
+        host = self._host
+        if host is None:
+            error = self._failure
+            done(_not_controller() if error is None else _storage_error(error))
+            return
+        host.submit(decide, done, self._now())
         self._after_append()
 
     def tick(self) -> None:
         """Let time pass: sessions run out, and a snapshot may be due. Call it about once a second."""
-        if self._host is None or self._failure is not None:
+        if self._failure is not None or self._driver is None:
             return
-        self._host.expire(self._now())
-        self._after_append()
+        if self._host is not None:
+            self._host.expire(self._now())
+            self._after_append()
         self._snapshot_if_due()
+
+    def hand_over(self, timeout_ms: int) -> None:
+        """Give up the lead, if it is here, before a stop."""
+        self.driver.step(ShutDown(timeout_ms))
+
+    def serve(self, request: Message, version: int, listener: str, reply: Callable[[Message], None]) -> None:
+        """Take a request of another replica, or about them, in."""
+        self.driver.serve(request, version, listener, reply)
 
     def close(self) -> None:
         """Make all that was appended durable, and leave the log so that the next start is quick."""
-        if self._loaded is None or self._snapshotting is None:
+        if self._loaded is None or self._snapshotting is None or self._driver is None:
             return
         if self._failure is None:
-            self._loaded.log.sync()
-            self._commit(self._loaded.log.end_offset)
+            self._driver.sync_now()
+        self._driver.stop()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._failure is None:
             if self._snapshotting.bytes_since >= CLOSING_SNAPSHOT_BYTES:
-                self._snapshotting.begin(self.image, self.kraft_version, self.voters)
+                self._begin_snapshot(self._snapshotting)
             self._snapshotting.finish()
         if self._host is not None:
             self._host.drop(BrokerError(ErrorCode.NOT_CONTROLLER, "The controller is shutting down."))
+            self._host = None
         self._loaded.log.close(clean=self._failure is None)
+
+    # The leader's journal
 
     def append(
         self, records: Sequence[object], now: Millis, transactional: tuple[int, int] | None = None
@@ -216,15 +322,17 @@ class Quorum(Generic[M]):
         for group in groups:
             data += frame_batch(group, base_offset=offset, epoch=self.epoch, timestamp_ms=now)
             offset += len(group)
-        log.append(data, self.epoch, now, from_client=False)
+        self.driver.append(data)
+        if self._failure is not None:
+            raise _storage_error(self._failure)
         self._note_append(len(data))
         return range(first, first + len(records))
 
     def _check_foldable(self, records: Sequence[object]) -> None:
         # A record that contradicts the state would stop every start from now on, so it must not reach the log.
         trial = Fold(self._appended_image)
-        if self._started.fold.transaction_offset is not None:
-            trial.transaction_offset = self._started.fold.transaction_offset
+        if self._fold.transaction_offset is not None:
+            trial.transaction_offset = self._fold.transaction_offset
         try:
             for offset, record in enumerate(cast(Sequence[Message], records), self.end_offset):
                 trial.apply(offset, record)
@@ -241,142 +349,121 @@ class Quorum(Generic[M]):
     def _now(self) -> Millis:
         return self._world.clock.now_ms()
 
-    def _open_epoch(self, loaded: LoadedLog) -> None:
-        settings, log = self._settings, loaded.log
-        path = log_path(settings)
-        self.voters, changed = self._find_voters(loaded)
-        state = self._read_election_state(path)
-        self.epoch = max(state.epoch, log.latest_epoch or 0, loaded.fold.image.epoch, 0) + 1
-        ElectionState(self.epoch, settings.node_id).write(
-            self._world.disk, path, self.kraft_version, self.voters
-        )
-        controls: list[LeaderChangeMessage | KRaftVersionRecord | VotersRecord] = [
-            self.voters.leader_change(settings.node_id)
-        ]
-        if changed:
-            controls += [KRaftVersionRecord(kraft_version=self.kraft_version), self.voters.record()]
-        now = self._now()
-        batch = quorum_batch(controls, timestamp_ms=now, base_offset=log.end_offset, leader_epoch=self.epoch)
-        log.append(batch, self.epoch, now, from_client=False)
-        self._note_append(len(batch))
-        loaded.fold.advance(log.end_offset, self.epoch, now)
-
-    def _read_election_state(self, path: str) -> ElectionState:
-        try:
-            return read_election_state(self._world.disk, path)
-        except TornState as error:
-            self._world.warn(f"{error}; the epoch is taken from the log, since this node is the only voter")
-            return ElectionState()
-
-    def _find_voters(self, loaded: LoadedLog) -> tuple[Voters, bool]:
-        """The voters, and whether they have to be written down (again)."""
-        settings = self._settings
-        if self.kraft_version == 0:
-            voters = settings.voters
-            if voters is None or not voters.by_id:
-                raise MetadataError(
-                    f"{settings.directory} names no voters, and neither does controller.quorum.voters; "
-                    "a directory is given its voters when it is formatted for a standalone controller"
-                )
-            changed = False
-        else:
-            if loaded.voters is None:
-                raise MetadataError(
-                    f"{loaded.log.path} is of a dynamic quorum, but does not say who its voters are"
-                )
-            own = Voter(settings.node_id, settings.directory_id, settings.addresses)
-            known = loaded.voters.by_id.get(settings.node_id)
-            if known is None or known.directory_id != settings.directory_id:
-                own_name = f"node {settings.node_id} with this directory"
-                raise MetadataError(f"{own_name} is not a voter of the metadata quorum")
-            changed = not loaded.voters_in_log or known.addresses != own.addresses
-            voters = Voters({**loaded.voters.by_id, settings.node_id: own}) if changed else loaded.voters
-        if voters.by_id.keys() != {settings.node_id}:
-            named = ", ".join(map(str, sorted(voters.by_id)))
-            raise MetadataError(
-                f"the metadata quorum has the voters {named}; a quorum of several nodes is not supported yet"
-            )
-        return voters, changed
-
     def _note_append(self, size_bytes: int) -> None:
         if self._snapshotting is not None:
             self._snapshotting.bytes_since += size_bytes
 
-    def _settle(self) -> None:
+    def _after_append(self) -> None:
+        if self._host is None:
+            return
         end_offset = self.end_offset
         if end_offset > self._appended_image.offset + 1:
             self.machine.advance(end_offset, self.epoch, self._now())
             self._unpublished.extend(self.machine.settle())
+        self.driver.drain()
+        self._arm()
 
-    def _after_append(self) -> None:
-        self._settle()
-        log = self._started.log
-        if log.end_offset > self.committed_offset and not self._syncing and not self._scheduled:
-            self._scheduled = True
-            if self._world.later is None:
-                self._sync()
-            else:
-                self._world.later(self._sync)
-
-    def _sync(self) -> None:
-        self._scheduled = False
-        log = self._started.log
-        if self._syncing or self._failure is not None or log.end_offset <= self.committed_offset:
+    def _arm(self) -> None:
+        """Have the machine called when it next waits for time."""
+        call_later = self._world.call_later
+        deadline = None if self._host is None else self._host.machine.deadline
+        if call_later is None or deadline == self._deadline:
             return
-        self._syncing = True
-        end_offset = log.end_offset
-        files = log.unsynced()
-        for file in files:
-            file.pins += 1
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._deadline = deadline
+        if deadline is not None:
+            self._timer = call_later(max(1, deadline - self._now()) / 1000, self._ring)
 
-        def done(_: object, error: BaseException | None) -> None:
-            self._syncing = False
-            for file in files:
-                file.pins -= 1
-            if isinstance(error, OSError):
-                self._fail(error)
-            elif error is not None:
-                raise error
-            else:
-                log.synced(end_offset)
-                self._commit(end_offset)
-                self._sync()
+    def _ring(self) -> None:
+        self._timer = self._deadline = None
+        self.tick()
+        self._arm()
 
-        self._world.worker.run(lambda: _sync_all(files), done)
+    # What Raft tells
 
-    def _commit(self, end_offset: int) -> None:
+    def committed(self, end_offset: int) -> None:
+        """All below `end_offset` is committed: publish it, then let the replies out."""
         if self._failure is not None or end_offset <= self.committed_offset:
             return
+        before = self.committed_offset
         self.committed_offset = end_offset
-        self._publish()
-        assert self._host is not None
-        self._host.commit(end_offset)
+        if self._host is None:
+            fold_batches(self._started.log, self._fold, end_offset)
+            self._note_append(max(0, end_offset - before))
+            self._publish_all(self._fold.settle())
+        else:
+            while self._unpublished and self._unpublished[0].image.offset < end_offset:
+                self._publish(self._unpublished.popleft())
+            self._host.commit(end_offset)
         self._snapshot_if_due()
 
-    def _publish(self) -> None:
-        while self._unpublished and self._unpublished[0].image.offset < self.committed_offset:
-            change = self._unpublished.popleft()
-            self.image = change.image
-            for listener in self._listeners:
-                listener(change.delta, change.image)
+    def installed(self, id: SnapshotId) -> None:
+        """A snapshot of the leader's has overtaken the log: go on from what it says."""
+        self._fold = install(self._started, id)
+        self._fold.settle()
+        after = self._fold.image
+        self.committed_offset = id.offset
+        self._publish(Change(difference(self.image, after), after))
+
+    def led(self, leadership: Leadership) -> None:
+        """Somebody leads, or nobody any more: take the lead up, or lay it down."""
+        self.leadership = leadership
+        if self._host is not None:
+            host, self._host = self._host, None
+            self._unpublished.clear()
+            self._fold = Fold(self.image)
+            host.drop(_not_controller())
+            self._arm()
+        if leadership.leader_id == self.node_id:
+            self._take_over()
+        for listener in self._leadership_listeners:
+            listener()
+
+    def _take_over(self) -> None:
+        assert self._lead is not None
+        # Raft says so once something of this epoch is committed, and with it all that was before.
+        fold_batches(self._started.log, self._fold, self.end_offset)
+        self._publish_all(self._fold.settle())
+        _check_features(self._fold.image)
+        self._host = Host(self._lead(self._fold, self.kraft_version), self)
+        bootstrap = read_bootstrap(self._world.disk, self._settings.directory)
+        self._host.submit(lambda machine, now: machine.activate(bootstrap, now), _expect_success, self._now())
+        self._after_append()
+
+    def _publish_all(self, changes: Iterable[Change]) -> None:
+        for change in changes:
+            self._publish(change)
+
+    def _publish(self, change: Change) -> None:
+        self.image = change.image
+        for listener in self._listeners:
+            listener(change.delta, change.image)
 
     def _snapshot_if_due(self) -> None:
         snapshotting = self._snapshotting
         if snapshotting is not None and snapshotting.is_due():
-            snapshotting.begin(self.image, self.kraft_version, self.voters)
+            self._begin_snapshot(snapshotting)
+
+    def _begin_snapshot(self, snapshotting: Snapshotting) -> None:
+        kraft_version, voters = self._started.membership.at(self.image.offset)
+        snapshotting.begin(self.image, kraft_version, voters)
 
     def _fail(self, error: OSError) -> None:
         if self._failure is not None:
             return
         self._failure = error
+        if self._driver is not None:
+            self._driver.stop()
         if self._host is not None:
             self._host.drop(_storage_error(error))
+            self._host = None
         self._world.fail(error)
 
 
-def _sync_all(files: list[File]) -> None:
-    for file in files:
-        file.sync()
+def _not_controller() -> BrokerError:
+    return BrokerError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
 
 
 def _check_features(image: Image) -> None:

@@ -6,12 +6,13 @@ S3  Below the oldest snapshot that is kept, the log may be cut; above it, it may
 """
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ottla.metadata.content import records_of
 from ottla.metadata.image import Image
 from ottla.quorum.checkpoint import Checkpoint, checkpoint_batches, read_checkpoint
-from ottla.quorum.voters import Voters
+from ottla.raft.snapshot import SnapshotId
+from ottla.raft.voters import Voters
 from ottla.world.disk import Disk, File
 
 if TYPE_CHECKING:
@@ -19,18 +20,6 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 _LEFTOVER = re.compile(r"\d{20}-\d{10}\.checkpoint\.(part|deleted)")
-
-
-class SnapshotId(NamedTuple):
-    """The end of the log that a snapshot stands for: the offset after its last record, and that record's epoch."""
-
-    offset: int
-    epoch: int
-
-    @property
-    def file_name(self) -> str:
-        """The name of the snapshot's file."""
-        return f"{self.offset:020d}-{self.epoch:010d}.checkpoint"
 
 
 class Snapshots:
@@ -57,6 +46,14 @@ class Snapshots:
         """What a snapshot holds; MetadataError when it is damaged."""
         return read_checkpoint(self._disk.read_bytes(self.path(id)), self.path(id))
 
+    def read_piece(self, id: SnapshotId, position: int, size_bytes_max: int) -> bytes:
+        """A piece of a snapshot's file."""
+        file = self._disk.open(self.path(id))
+        try:
+            return bytes(file.read(position, min(size_bytes_max, max(file.size - position, 0))))
+        finally:
+            file.close()
+
     def size_bytes(self, id: SnapshotId) -> int:
         """The size of a snapshot's file."""
         return self._disk.size(self.path(id))
@@ -65,7 +62,9 @@ class Snapshots:
         """When a snapshot was written."""
         return self._disk.modified_ms(self.path(id))
 
-    def begin(self, image: Image, *, kraft_version: int, voters: Voters, now_ms: int) -> "SnapshotWriter":
+    def begin(
+        self, image: Image, *, kraft_version: int, voters: Voters | None, now_ms: int
+    ) -> "SnapshotWriter":
         """Start writing the snapshot of `image`."""
         return SnapshotWriter(
             self._disk, self, image, kraft_version=kraft_version, voters=voters, now_ms=now_ms
@@ -78,6 +77,25 @@ class Snapshots:
         self._disk.sync_dir(self._directory)
         self.ids.append(writer.id)
         self.ids.sort()
+
+    def adopt(self, id: SnapshotId, file: File) -> None:
+        """Give a snapshot that was fetched, and is whole and synced, its name."""
+        file.close()
+        self._disk.rename(file.path, self.path(id))
+        self._disk.sync_dir(self._directory)
+        if id not in self.ids:
+            self.ids.append(id)
+            self.ids.sort()
+
+    def discard(self, id: SnapshotId) -> None:
+        """Throw away a snapshot that is not sound."""
+        self._disk.remove(self.path(id))
+        self.ids.remove(id)
+
+    def remove_before(self, id: SnapshotId) -> None:
+        """Remove all that are older than this one."""
+        while self.ids and self.ids[0] < id:
+            self._disk.remove(self.path(self.ids.pop(0)))
 
     def remove_oldest(self) -> None:
         """Remove the oldest snapshot; the last one stays."""
@@ -97,7 +115,7 @@ class SnapshotWriter:
         image: Image,
         *,
         kraft_version: int,
-        voters: Voters,
+        voters: Voters | None,
         now_ms: int,
     ) -> None:
         self.id = SnapshotId(image.offset + 1, image.epoch)

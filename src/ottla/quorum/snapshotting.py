@@ -4,21 +4,42 @@ A snapshot is idle, then `begin()` makes it a file that grows by a batch a turn,
 gets its name.
 """
 
+from collections.abc import Callable
+
 from ottla.log.log import Log
 from ottla.metadata.image import Image
 from ottla.quorum.snapshots import Snapshots, SnapshotWriter
 from ottla.quorum.surroundings import QuorumSettings, Surroundings
-from ottla.quorum.voters import Voters
+from ottla.raft.event import Snapshotted, Trimmed
+from ottla.raft.voters import Voters
 
 
 class Snapshotting:
     """Takes snapshots of one log."""
 
-    __slots__ = ("_log", "_settings", "_since_ms", "_snapshots", "_world", "_writer", "bytes_since", "taken")
+    __slots__ = (
+        "_log",
+        "_settings",
+        "_since_ms",
+        "_snapshots",
+        "_tell",
+        "_world",
+        "_writer",
+        "bytes_since",
+        "taken",
+    )
 
     def __init__(
-        self, world: Surroundings, settings: QuorumSettings, log: Log, snapshots: Snapshots, bytes_since: int
+        self,
+        world: Surroundings,
+        settings: QuorumSettings,
+        log: Log,
+        snapshots: Snapshots,
+        bytes_since: int,
+        tell: Callable[[Snapshotted | Trimmed], None],
     ) -> None:
+        """`tell` is given what has become of the log."""
+        self._tell = tell
         self._world = world
         self._settings = settings
         self._log = log
@@ -36,7 +57,7 @@ class Snapshotting:
         interval_ms = self._settings.snapshot_interval_ms
         return self.bytes_since >= self._settings.snapshot_bytes or 0 < interval_ms <= age_ms
 
-    def begin(self, image: Image, kraft_version: int, voters: Voters) -> None:
+    def begin(self, image: Image, kraft_version: int, voters: Voters | None) -> None:
         """Start a snapshot of a committed image; it is finished in later turns."""
         if self._writer is not None or image.offset < 0:
             return
@@ -98,6 +119,7 @@ class Snapshotting:
             return
         self._writer = None
         self.taken += 1
+        self._tell(Snapshotted(writer.id))
         self.clean()
 
     def _give_up(self, error: OSError) -> None:
@@ -124,3 +146,4 @@ class Snapshotting:
             log.raise_start_offset(kept.offset)
             log.delete_old_segments(now_ms, log.end_offset)
             snapshots.remove_oldest()
+            self._tell(Trimmed(kept))

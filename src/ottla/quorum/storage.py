@@ -23,9 +23,9 @@ from ottla.metadata.feature import (
 )
 from ottla.quorum.bootstrap import write_bootstrap
 from ottla.quorum.checkpoint import checkpoint_batches
-from ottla.quorum.metadata_log import TOPIC
-from ottla.quorum.snapshots import SnapshotId
-from ottla.quorum.voters import Address, Voter, Voters
+from ottla.raft.settings import TOPIC
+from ottla.raft.snapshot import BOOTSTRAP_ID
+from ottla.raft.voters import Address, Voter, Voters
 from ottla.world.clock import Clock
 from ottla.world.disk import Disk
 from ottla.world.entropy import Entropy
@@ -195,4 +195,4 @@ def _write_voters(disk: Disk, directory: str, voters: Voters, now_ms: int) -> No
         kraft_version=1,
         voters=voters,
     )
-    disk.write_atomic(f"{path}/{SnapshotId(0, 0).file_name}", b"".join(batches))
+    disk.write_atomic(f"{path}/{BOOTSTRAP_ID.file_name}", b"".join(batches))

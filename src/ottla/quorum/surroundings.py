@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-from ottla.quorum.voters import Address, Voters
+from ottla.raft.settings import Node, RaftSettings
+from ottla.raft.voters import Address, Voters
 from ottla.world.clock import Clock
 from ottla.world.disk import Disk
 from ottla.world.worker import InlineWorker, Worker
@@ -14,6 +16,11 @@ HOUR_MS = 3_600_000
 
 def _ignore(_: object) -> None:
     """Tell nobody."""
+
+
+def _never(bound: int) -> int:
+    """Draw nothing: who is alone needs no jitter."""
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +36,9 @@ class Surroundings:
     later: Callable[[Callable[[], None]], object] | None = None
     warn: Callable[[str], None] = _ignore
     fail: Callable[[OSError], None] = _ignore
+    # Calls after so many seconds; what it returns has `cancel()`. None for tools without a loop.
+    call_later: Callable[[float, Callable[[], object]], Any] | None = None
+    draw: Callable[[int], int] = _never
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +59,31 @@ class QuorumSettings:
     snapshot_interval_ms: int = HOUR_MS
     retention_bytes: int = 100 * MIB
     retention_ms: int = 7 * 24 * HOUR_MS
+    cluster_id: str = ""
+    bootstrap: tuple[Node, ...] = ()  # whom to ask when nobody is known to lead
+    listener: str = "CONTROLLER"
+    can_vote: bool = True
+    auto_join: bool = False
+    election_timeout_ms: int = 1_000
+    election_backoff_ms_max: int = 1_000
+    fetch_timeout_ms: int = 2_000
+    request_timeout_ms: int = 2_000
+    retry_backoff_ms: int = 20
+
+    def raft(self) -> RaftSettings:
+        """What Raft is told of it."""
+        return RaftSettings(
+            self.node_id,
+            self.directory_id,
+            self.cluster_id,
+            self.addresses,
+            self.bootstrap,
+            self.listener,
+            self.can_vote,
+            self.auto_join,
+            self.election_timeout_ms,
+            self.election_backoff_ms_max,
+            self.fetch_timeout_ms,
+            self.request_timeout_ms,
+            self.retry_backoff_ms,
+        )

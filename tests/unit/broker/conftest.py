@@ -25,13 +25,14 @@ from ottla.metadata.config import ConfigType
 from ottla.metadata.settings.layers import BrokerValues
 from ottla.metadata.settings.topic import effective_topic
 from ottla.node.endpoint import Endpoint, SecurityProtocol
-from ottla.node.membership import register_broker, register_controller
+from ottla.node.membership import broker_registration, controller_registration
 from ottla.partition.move import Mover
 from ottla.partition.table import PartitionTable
 from ottla.quorum.quorum import Quorum
 from ottla.quorum.surroundings import QuorumSettings, Surroundings
-from ottla.quorum.voters import Address, Voter, Voters
+from ottla.raft.voters import Address, Voter, Voters
 from ottla.wire.batch import build_batch
+from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from ottla.wire.messages.create_topics import CreateTopicsRequest
 from ottla.wire.record import Record
 from ottla.world.disk import RealDisk
@@ -197,11 +198,22 @@ class Station:
 
     def _join(self):
         endpoint = Endpoint(LISTENER, SecurityProtocol.PLAINTEXT, "localhost", 9092)
-        register_controller(self.quorum, bytes(16), [], pytest.fail)
         ids = [directory.identity.directory_id for directory in self.directories]
-        register_broker(
-            self.quorum, CLUSTER_ID, self.entropy.uuid(), [endpoint], "rack-a", ids, -1, pytest.fail
+        hello = controller_registration(NODE_ID, bytes(16), [])
+        request = broker_registration(
+            NODE_ID, CLUSTER_ID, self.entropy.uuid(), [endpoint], "rack-a", ids, -1
         )
+
+        def registered(outcome):
+            beat = BrokerHeartbeatRequest(
+                broker_id=NODE_ID,
+                broker_epoch=outcome.broker_epoch,
+                current_metadata_offset=self.quorum.committed_offset,
+            )
+            self.quorum.submit(lambda controller, now: controller.heartbeat(beat, now), lambda _: None)
+
+        self.quorum.submit(lambda controller, now: controller.register_controller(hello, now), lambda _: None)
+        self.quorum.submit(lambda controller, now: controller.register_broker(request, now), registered)
         self.settle()
 
     def close(self):

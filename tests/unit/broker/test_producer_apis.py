@@ -62,7 +62,7 @@ def test_a_transactional_id_keeps_its_producer_id_and_raises_the_epoch(station):
 def test_ids_are_not_used_again_after_a_start(station):
     init(station)
     assert station.broker.image.next_producer_id == 1000
-    successor = ProducerIds(1, station.quorum.submit, lambda: station.broker.epoch)
+    successor = ProducerIds(1, station.broker.ask_controller, lambda: station.broker.epoch)
     taken = []
     successor.take(taken.append)
     station.settle()
@@ -76,7 +76,7 @@ class Blocks:
         self.asked = []
         self.next = 0
 
-    def submit(self, decide, done):
+    def submit(self, request, response, decide, done):
         self.asked.append(done)
 
     def grant(self, size=10):

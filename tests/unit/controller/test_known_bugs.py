@@ -12,8 +12,7 @@ def test_kip_966_the_last_replica_standing_does_not_lead_after_it_has_lost_its_l
     stage.heartbeat(3, want_fence=True)
     state = stage.state("one")
     assert (state.leader, state.isr, state.elr) == (2, (2,), (3,)), "3 has everything that was acknowledged"
-    stage.now += 10_000
-    stage.register(2, incarnation=2)
+    stage.restart(2, clean=False)
     stage.heartbeat(2)
     state = stage.state("one")
     assert 2 not in state.elr
@@ -27,9 +26,7 @@ def test_kip_966_a_clean_stop_keeps_a_replica_eligible() -> None:
     stage = Stage(1, 2, 3)
     stage.create(wish("one", assignments={0: [2, 3]}, configs=MIN_ISR))
     stage.heartbeat(3, want_fence=True)
-    epoch = stage.image.brokers[2].epoch
     stage.heartbeat(2, want_fence=True)
-    stage.now += 10_000
-    stage.register(2, incarnation=2, previous_epoch=epoch)
+    stage.restart(2, clean=True)
     stage.heartbeat(2)
     assert stage.state("one").leader == 2

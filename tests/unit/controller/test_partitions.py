@@ -1,228 +1,143 @@
-"""Elections that are asked for, and replicas that move."""
+"""What leaders report of their partitions."""
 
 import pytest
 
-from ottla.controller.placement import place
-from ottla.metadata.registration import Broker
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.alter_partition import AlterPartitionRequest
-from ottla.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
-from ottla.wire.messages.elect_leaders import ElectLeadersRequest
-from ottla.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
-from ottla.world.entropy import SeededEntropy
-from tests.unit.controller.stage import Stage, wish
+from tests.unit.controller.stage import NO_ELR, Stage, wish
+
+MIN_ISR = "min.insync.replicas"
 
 
-def elect(stage: Stage, kind: int, asked: dict[str, list[int]] | None) -> dict[str, list[tuple[int, int]]]:
-    given = None
-    if asked is not None:
-        given = [
-            ElectLeadersRequest.TopicPartitions(topic=name, partitions=each) for name, each in asked.items()
-        ]
-    request = ElectLeadersRequest(election_type=kind, topic_partitions=given)
-    response = stage.do(lambda controller, now: controller.elect_leaders(request, now))
-    return {
-        each.topic: [(part.partition_id, part.error_code) for part in each.partition_result]
-        for each in response.replica_election_results
-    }
+@pytest.fixture
+def stage() -> Stage:
+    stage = Stage(1, 2, 3, 4, features=NO_ELR)
+    stage.create(wish("one", assignments={0: [2, 1, 3]}))
+    return stage
 
 
-def test_where_all_is_well_no_election_is_needed() -> None:
-    stage = Stage(1)
-    stage.create(wish("one", 2))
-    assert elect(stage, 0, {"one": [0, 1, 7], "absent": [0]}) == {
-        "one": [
-            (0, ErrorCode.ELECTION_NOT_NEEDED),
-            (1, ErrorCode.ELECTION_NOT_NEEDED),
-            (7, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        ],
-        "absent": [(0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)],
-    }
-    request = ElectLeadersRequest(
-        topic_partitions=[ElectLeadersRequest.TopicPartitions(topic="one", partitions=[0])]
-    )
-    (answer,) = stage.do(
-        lambda controller, now: controller.elect_leaders(request, now)
-    ).replica_election_results
-    assert answer.partition_result[0].error_message == "Leader election not needed for topic partition."
-    assert elect(stage, 0, None) == {"one": []}
-    assert elect(stage, 1, {"one": [0]}) == {"one": [(0, ErrorCode.ELECTION_NOT_NEEDED)]}
-    assert elect(stage, 0, {}) == {}
-    with pytest.raises(BrokerError, match="Unknown election type 2"):
-        elect(stage, 2, None)
-
-
-def test_the_preferred_leader_comes_back() -> None:
-    stage = Stage(1, 2)
-    stage.create(wish("one", assignments={0: [2, 1]}))
-    stage.heartbeat(2, want_fence=True)
-    assert elect(stage, 0, {"one": [0]}) == {"one": [(0, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)]}
-    stage.heartbeat(2)
-    assert elect(stage, 0, {"one": [0]}) == {"one": [(0, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)]}
-    in_sync(stage, 1, [1, 2])
-    assert elect(stage, 0, None) == {"one": [(0, ErrorCode.NONE)]}
-    assert stage.state("one").leader == 2
-
-
-def test_an_unclean_election_takes_whoever_is_there() -> None:
-    stage = Stage(1, 2)
-    stage.create(wish("one", assignments={0: [2, 1]}))
-    in_sync(stage, 2, [2])
-    stage.heartbeat(2, want_fence=True)
-    assert stage.state("one").leader == -1
-    assert elect(stage, 1, {"one": [0]}) == {"one": [(0, ErrorCode.NONE)]}
+def test_a_leader_reports_who_is_in_sync(stage: Stage) -> None:
+    answer = stage.alter_partition([2, 1])
     state = stage.state("one")
-    assert (state.leader, state.isr, state.elr, state.leader_recovery_state) == (1, (1,), (), 1)
-
-
-def test_an_unclean_election_needs_somebody() -> None:
-    stage = Stage(1, 2)
-    stage.create(wish("one", assignments={0: [2]}))
-    stage.heartbeat(2, want_fence=True)
-    assert elect(stage, 1, {"one": [0]}) == {"one": [(0, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)]}
-
-
-def test_a_topic_may_allow_unclean_elections() -> None:
-    stage = Stage(1, 2)
-    stage.create(wish("one", assignments={0: [2, 1]}, configs={"unclean.leader.election.enable": "true"}))
-    in_sync(stage, 2, [2])
-    stage.heartbeat(2, want_fence=True)
-    assert stage.state("one").leader == 1
-
-
-def in_sync(stage: Stage, leader: int, isr: list[int]) -> None:
-    state = stage.state("one")
-    kind = AlterPartitionRequest.TopicData
-    part = kind.PartitionData(
-        leader_epoch=state.leader_epoch, partition_epoch=state.partition_epoch, new_isr=isr
-    )
-    request = AlterPartitionRequest(
-        broker_id=leader,
-        broker_epoch=stage.image.brokers[leader].epoch,
-        topics=[kind(topic_id=stage.image.topics.by_name["one"].id, partitions=[part])],
-    )
-    response = stage.do(lambda controller, now: controller.alter_partition(request, 2, now))
-    assert response.topics[0].partitions[0].error_code == ErrorCode.NONE
-
-
-def reassign(
-    stage: Stage, replicas: list[int] | None, *, topic: str = "one", index: int = 0, may_resize: bool = True
-) -> tuple[int, str | None]:
-    kind = AlterPartitionReassignmentsRequest.ReassignableTopic
-    partition = kind.ReassignablePartition(partition_index=index, replicas=replicas)
-    request = AlterPartitionReassignmentsRequest(
-        topics=[kind(name=topic, partitions=[partition])], allow_replication_factor_change=may_resize
-    )
-    response = stage.do(lambda controller, now: controller.alter_partition_reassignments(request, now))
-    result = response.responses[0].partitions[0]
-    return result.error_code, result.error_message
-
-
-def moving(
-    stage: Stage, topics: dict[str, list[int]] | None = None
-) -> list[tuple[str, int, list[int], list[int]]]:
-    kind = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics
-    given = (
-        None if topics is None else [kind(name=name, partition_indexes=each) for name, each in topics.items()]
-    )
-    request = ListPartitionReassignmentsRequest(topics=given)
-    response = stage.do(lambda controller, now: controller.list_partition_reassignments(request, now))
-    return [
-        (each.name, part.partition_index, part.adding_replicas, part.removing_replicas)
-        for each in response.topics
-        for part in each.partitions
-    ]
-
-
-def test_replicas_move_from_one_broker_to_another() -> None:
-    stage = Stage(1, 2)
-    stage.create(wish("one", assignments={0: [1]}))
-    assert moving(stage) == []
-    assert reassign(stage, [2]) == (ErrorCode.NONE, None)
-    assert stage.state("one").replicas == (2, 1)
-    assert moving(stage) == [("one", 0, [2], [1])]
-    assert moving(stage, {"one": [0, 5], "absent": [0]}) == [("one", 0, [2], [1])]
-    state = stage.state("one")
-    kind = AlterPartitionRequest.TopicData
-    part = kind.PartitionData(
-        leader_epoch=state.leader_epoch, partition_epoch=state.partition_epoch, new_isr=[1, 2]
-    )
-    request = AlterPartitionRequest(
-        broker_id=1,
-        broker_epoch=stage.image.brokers[1].epoch,
-        topics=[kind(topic_id=stage.image.topics.by_name["one"].id, partitions=[part])],
-    )
-    response = stage.do(lambda controller, now: controller.alter_partition(request, 2, now))
-    assert response.topics[0].partitions[0].error_code == ErrorCode.NEW_LEADER_ELECTED
-    state = stage.state("one")
-    assert (state.replicas, state.isr, state.leader, state.adding, state.removing) == ((2,), (2,), 2, (), ())
-    assert moving(stage) == []
-
-
-def test_a_move_can_be_given_up() -> None:
-    stage = Stage(1, 2)
-    stage.create(wish("one", assignments={0: [1]}))
-    assert reassign(stage, None) == (ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, None)
-    reassign(stage, [2])
-    assert reassign(stage, None) == (ErrorCode.NONE, None)
-    state = stage.state("one")
-    assert (state.replicas, state.isr, state.leader, state.reassigning) == ((1,), (1,), 1, False)
-
-
-def test_on_one_node_there_is_nowhere_to_move_to() -> None:
-    stage = Stage(1)
-    stage.create(wish("one"))
-    assert reassign(stage, [1]) == (ErrorCode.NONE, None)
+    assert answer.error_code == ErrorCode.NONE
+    assert (state.isr, state.partition_epoch, state.leader_epoch) == ((2, 1), 1, 0)
+    told = (answer.leader_id, answer.leader_epoch, answer.partition_epoch, answer.isr)
+    assert told == (2, 0, 1, [2, 1])
+    assert stage.alter_partition([2, 1, 3]).error_code == ErrorCode.NONE
+    assert (stage.state("one").isr, stage.state("one").partition_epoch) == ((2, 1, 3), 2)
+    assert stage.alter_partition([2, 1, 3]).error_code == ErrorCode.NONE
     assert stage.records == []
-    assert reassign(stage, [2]) == (
-        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-        "The manual partition assignment includes broker 2, but no such broker is registered.",
+    assert stage.state("one").partition_epoch == 2
+
+
+@pytest.mark.parametrize(
+    ("report", "code"),
+    [
+        # Those of Kafka's ReplicationControlManagerTest first.
+        ({"isr": [2, 1], "broker": 1}, ErrorCode.INVALID_REQUEST),
+        ({"isr": [2, 1], "leader_epoch": 500}, ErrorCode.NOT_CONTROLLER),
+        ({"isr": [2, 1], "partition_epoch": 500}, ErrorCode.NOT_CONTROLLER),
+        ({"isr": [2, 1, 4]}, ErrorCode.INVALID_REQUEST),
+        ({"isr": [1, 3]}, ErrorCode.INVALID_REQUEST),
+        ({"isr": [2, 1], "recovery": 1}, ErrorCode.INVALID_REQUEST),
+        ({"isr": [2], "recovery": 1}, ErrorCode.INVALID_REQUEST),
+        ({"isr": [2, 1], "leader_epoch": 0}, ErrorCode.FENCED_LEADER_EPOCH),
+        ({"isr": [2, 1], "partition_epoch": 0}, ErrorCode.INVALID_UPDATE_VERSION),
+        ({"isr": [2, 1, 1]}, ErrorCode.INVALID_REQUEST),
+        ({"isr": []}, ErrorCode.INVALID_REQUEST),
+        ({"isr": [2, 9]}, ErrorCode.INVALID_REQUEST),
+        ({"isr": [2], "recovery": 7}, ErrorCode.INVALID_REQUEST),
+        ({"isr": [2, 1], "broker_epochs": {1: 0}}, ErrorCode.INELIGIBLE_REPLICA),
+        ({"isr": [2, 1], "broker_epochs": {1: -1}}, ErrorCode.NONE),
+    ],
+)
+def test_reports_that_are_refused(stage: Stage, report: dict[str, object], code: ErrorCode) -> None:
+    # So that there are earlier epochs.
+    stage.heartbeat(2, want_fence=True)
+    stage.heartbeat(2)
+    assert stage.alter_partition([1, 2, 3]).error_code == ErrorCode.NONE
+    stage.reassign([2, 1, 3])
+    stage.heartbeat(1, want_fence=True)
+    stage.heartbeat(1)
+    assert stage.state("one").leader == 2
+    before = stage.state("one")
+    assert stage.alter_partition(**report).error_code == code  # type: ignore[arg-type]
+    assert (stage.state("one") == before) == (code != ErrorCode.NONE)
+
+
+def test_only_brokers_in_service_enter(stage: Stage) -> None:
+    assert stage.alter_partition([2]).error_code == ErrorCode.NONE
+    stage.heartbeat(3, want_fence=True)
+    assert stage.alter_partition([2, 3]).error_code == ErrorCode.INELIGIBLE_REPLICA
+    stage.heartbeat(3)
+    assert stage.alter_partition([2, 3]).error_code == ErrorCode.NONE
+    assert stage.alter_partition([2]).error_code == ErrorCode.NONE
+    stage.create(wish("two", assignments={0: [3, 4]}))
+    stage.heartbeat(3, want_shut_down=True)
+    assert stage.alter_partition([2, 3]).error_code == ErrorCode.INELIGIBLE_REPLICA
+
+
+def test_a_replica_that_has_begun_anew_enters_by_its_new_epoch_only(stage: Stage) -> None:
+    old = stage.image.brokers[3].epoch
+    stage.restart(3, clean=True)
+    stage.heartbeat(3)
+    late = stage.alter_partition([2, 1, 3], broker_epochs={3: old})
+    assert late.error_code == ErrorCode.INELIGIBLE_REPLICA
+    assert stage.alter_partition([2, 1, 3]).error_code == ErrorCode.NONE
+
+
+def test_what_is_not_there_is_not_altered(stage: Stage) -> None:
+    kind = AlterPartitionRequest.TopicData
+    known = stage.image.topics.by_name["one"].id
+    request = AlterPartitionRequest(
+        broker_id=2,
+        broker_epoch=stage.image.brokers[2].epoch,
+        topics=[
+            kind(topic_id=known, partitions=[kind.PartitionData(partition_index=5)]),
+            kind(topic_id=bytes([7] * 16), partitions=[kind.PartitionData()]),
+        ],
     )
-    assert reassign(stage, [1], topic="absent") == (
+    response = stage.do(lambda controller, now: controller.alter_partition(request, 3, now))
+    assert [each.partitions[0].error_code for each in response.topics] == [
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        "Unable to find a topic named absent.",
+        ErrorCode.UNKNOWN_TOPIC_ID,
+    ]
+    request.broker_epoch -= 1
+    with pytest.raises(BrokerError) as refused:
+        stage.do(lambda controller, now: controller.alter_partition(request, 3, now))
+    assert refused.value.code == ErrorCode.STALE_BROKER_EPOCH
+
+
+def test_the_version_before_names_no_epochs(stage: Stage) -> None:
+    kind = AlterPartitionRequest.TopicData
+    request = AlterPartitionRequest(
+        broker_id=2,
+        broker_epoch=stage.image.brokers[2].epoch,
+        topics=[
+            kind(
+                topic_id=stage.image.topics.by_name["one"].id,
+                partitions=[kind.PartitionData(new_isr=[2, 3])],
+            )
+        ],
     )
-    assert reassign(stage, [1], index=4) == (
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        "Unable to find partition one:4.",
-    )
+    stage.do(lambda controller, now: controller.alter_partition(request, 2, now))
+    assert stage.state("one").isr == (2, 3)
 
 
-def test_the_number_of_replicas_may_be_kept_fixed() -> None:
-    stage = Stage(1, 2)
-    stage.create(wish("one", assignments={0: [1]}))
-    assert reassign(stage, [1, 2], may_resize=False) == (
-        ErrorCode.INVALID_REPLICATION_FACTOR,
-        "The replication factor is changed from 1 to 2",
-    )
+def test_who_leaves_the_in_sync_set_below_the_minimum_stays_eligible() -> None:
+    stage = Stage(1, 2, 3)
+    stage.create(wish("one", assignments={0: [1, 2, 3]}, configs={MIN_ISR: "2"}))
+    stage.alter_partition([1])
+    assert (stage.state("one").elr, stage.state("one").last_known_elr) == ((2, 3), ())
+    stage.alter_partition([1, 2])
+    assert stage.state("one").elr == ()
 
 
-def brokers(racks: dict[int, str | None], fenced: set[int] = frozenset()) -> list[Broker]:  # type: ignore[assignment]
-    return [Broker(id, 0, bytes(16), {}, {}, rack, fenced=id in fenced) for id, rack in racks.items()]
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_placement_spreads_leaders_and_racks(seed: int) -> None:
-    racks: dict[int, str | None] = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
-    placed = place(brokers(racks), 60, 3, SeededEntropy(seed))
-    leaders = [each[0] for each in placed]
-    assert {leaders.count(broker) for broker in racks} == {10}
-    for each in placed:
-        assert len(set(each)) == 3
-        assert {racks[broker] for broker in each} == {"a", "b", "c"}
-
-
-def test_placement_uses_fenced_brokers_last_and_never_to_lead() -> None:
-    placed = place(brokers({1: None, 2: None, 3: None}, fenced={3}), 20, 3, SeededEntropy(1))
-    assert all(each[0] in {1, 2} and set(each) == {1, 2, 3} for each in placed)
-
-
-def test_placement_on_one_broker() -> None:
-    assert place(brokers({1: None}), 3, 1, SeededEntropy(1)) == [[1], [1], [1]]
-
-
-def test_placement_passes_over_brokers_whose_directories_are_all_cordoned() -> None:
-    full = Broker(1, 0, bytes(16), {}, {}, fenced=False, directories=(b"d",), cordoned=(b"d",))
-    assert place([full, *brokers({2: None})], 2, 1, SeededEntropy(1)) == [[2], [2]]
-    with pytest.raises(BrokerError, match="cordoned"):
-        place([full], 1, 1, SeededEntropy(1))
+def test_a_minimum_above_the_number_of_replicas_is_that_number() -> None:
+    stage = Stage(1, 2, 3)
+    stage.create(wish("one", assignments={0: [1, 2, 3]}, configs={MIN_ISR: "5"}))
+    stage.heartbeat(3, want_fence=True)
+    assert stage.state("one").elr == (3,)
+    stage.heartbeat(3)
+    stage.alter_partition([1, 2, 3])
+    assert stage.state("one").elr == ()

@@ -7,14 +7,13 @@ import pytest
 
 from ottla.metadata.error import MetadataError
 from ottla.quorum.checkpoint import checkpoint_batches, read_checkpoint
-from ottla.quorum.describe import describe_quorum
-from ottla.quorum.election_state import read_election_state
-from ottla.quorum.voters import Address, Voter, Voters
+from ottla.quorum.election_state import read_election_state, write_election_state
+from ottla.raft.voters import Address, Voter, Voters
 from ottla.replicated.decision import Decision
 from ottla.wire.batch import Batch, read_records, scan
 from ottla.wire.control import ControlType, read_control
 from ottla.wire.errors import BrokerError, ErrorCode
-from ottla.wire.messages.describe_quorum import DescribeQuorumRequest
+from ottla.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from ottla.wire.records.metadata import BeginTransactionRecord, ConfigRecord, RemoveTopicRecord, TopicRecord
 from tests.unit.quorum.workshop import ADDRESS, HeldWorker, Workshop
 
@@ -86,7 +85,7 @@ def test_every_start_opens_an_epoch_and_names_the_voters_once(shop: Workshop) ->
 def test_the_epoch_rises_above_whatever_was_seen(shop: Workshop) -> None:
     shop.quorum.close()
     state = read_election_state(shop.disk, str(shop.log_path))
-    state._replace(epoch=41).write(shop.disk, str(shop.log_path), 1, shop.quorum.voters)
+    write_election_state(state._replace(epoch=41), shop.disk, str(shop.log_path), 1, shop.quorum.voters)
     shop.reopen(close=False)
     assert shop.quorum.epoch == 42
     (shop.log_path / "quorum-state").unlink()
@@ -457,7 +456,9 @@ def test_the_quorum_describes_itself(shop: Workshop) -> None:
     request = DescribeQuorumRequest(
         topics=[topic(topic_name="__cluster_metadata", partitions=[topic.PartitionData(partition_index=0)])]
     )
-    answer = describe_quorum(shop.quorum, request, 77)
+    answers: list[DescribeQuorumResponse] = []
+    shop.quorum.serve(request, 2, "CONTROLLER", answers.append)
+    (answer,) = answers
     (partition,) = answer.topics[0].partitions
     assert (partition.leader_id, partition.leader_epoch) == (1, 1)
     assert partition.high_watermark == shop.quorum.end_offset
@@ -466,7 +467,8 @@ def test_the_quorum_describes_itself(shop: Workshop) -> None:
     ]
     assert [(each.node_id, each.listeners[0].port) for each in answer.nodes] == [(1, ADDRESS.port)]
     request.topics[0].topic_name = "other"
-    assert describe_quorum(shop.quorum, request, 77).topics[0].partitions[0].error_code == 3
+    shop.quorum.serve(request, 2, "CONTROLLER", answers.append)
+    assert answers[-1].topics[0].partitions[0].error_code == 3
 
 
 def test_sessions_run_out_as_time_passes(shop: Workshop) -> None:

@@ -8,9 +8,10 @@ from ottla.log.identity import read_identity
 from ottla.metadata.error import MetadataError
 from ottla.quorum.bootstrap import read_bootstrap, write_bootstrap
 from ottla.quorum.checkpoint import checkpoint_batches, read_checkpoint
-from ottla.quorum.election_state import ElectionState, TornState, read_election_state
+from ottla.quorum.election_state import TornState, read_election_state, write_election_state
 from ottla.quorum.storage import Format, FormatError, format_storage
-from ottla.quorum.voters import Address, Voter, Voters
+from ottla.raft.election_state import ElectionState
+from ottla.raft.voters import Address, Voter, Voters
 from ottla.wire.records.metadata import FeatureLevelRecord
 from ottla.wire.uuid import uuid_bytes
 from ottla.world.disk import RealDisk
@@ -199,9 +200,9 @@ def test_the_election_state_of_both_forms(tmp_path: Path) -> None:
     path.write_bytes(kafkas)
     state = read_election_state(DISK, str(tmp_path))
     assert state == ElectionState(7, 1)
-    state.write(DISK, str(tmp_path), 1, Voters({}))
+    write_election_state(state, DISK, str(tmp_path), 1, Voters({}))
     assert path.read_bytes() == kafkas
-    state.write(DISK, str(tmp_path), 0, Voters.of([Voter(1)]))
+    write_election_state(state, DISK, str(tmp_path), 0, Voters.of([Voter(1)]))
     assert read_election_state(DISK, str(tmp_path)) == state
     for broken in (b"", b"[]", bytes(99), kafkas[:50], b'{"data_version":1}', kafkas.replace(b"7", b"null")):
         path.write_bytes(broken)

@@ -16,7 +16,7 @@ from ottla.metadata.settings.layers import BrokerValues
 from ottla.quorum.quorum import Quorum
 from ottla.quorum.storage import Format, format_storage
 from ottla.quorum.surroundings import QuorumSettings, Surroundings
-from ottla.quorum.voters import Address, Voter, Voters
+from ottla.raft.voters import Address, Voter, Voters
 from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from ottla.wire.messages.broker_registration import BrokerRegistrationRequest
 from ottla.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse

@@ -78,7 +78,9 @@ def _create(
                     refused[topic.name] = topic.error_code
         pending.resolve(answer(request, version, connection, broker, refused))
 
-    broker.submit(lambda controller, now: controller.create_topics(wish, now), done)
+    broker.ask_controller(
+        wish, CreateTopicsResponse, lambda controller, now: controller.create_topics(wish, now), done
+    )
     return pending
 
 

@@ -8,7 +8,7 @@ from ottla.cli.dump.finding import Findings, Found, Problem
 from ottla.log import checkpoint, names
 from ottla.log.identity import META_PROPERTIES
 from ottla.log.producer_snapshot import SnapshotError, decode_snapshot
-from ottla.quorum.election_state import FILE_NAME as QUORUM_STATE
+from ottla.raft.election_state import FILE_NAME as QUORUM_STATE
 from ottla.world.disk import RealDisk
 
 

@@ -75,7 +75,8 @@ def join_is_over(draft: Draft) -> None:
 
 
 def _initial_delay_ms(draft: Draft) -> int:
-    return max(draft.values[_INITIAL_DELAY], _APART_MS)
+    delay_ms: int = draft.values[_INITIAL_DELAY]
+    return max(delay_ms, _APART_MS)
 
 
 def complete_join(draft: Draft) -> None:

@@ -45,6 +45,8 @@ HONOURED_DIRECTLY: frozenset[str] = frozenset(
         "advertised.listeners",
         "authorizer.class.name",
         "auto.create.topics.enable",
+        "auto.leader.rebalance.enable",
+        "broker.heartbeat.interval.ms",
         "broker.id",
         "broker.rack",
         "broker.session.timeout.ms",
@@ -72,6 +74,7 @@ HONOURED_DIRECTLY: frozenset[str] = frozenset(
         "group.share.max.size",
         "group.streams.max.size",
         "inter.broker.listener.name",
+        "leader.imbalance.check.interval.seconds",
         "listener.security.protocol.map",
         "listeners",
         "log.cleaner.backoff.ms",
@@ -104,6 +107,8 @@ HONOURED_DIRECTLY: frozenset[str] = frozenset(
         "offsets.topic.num.partitions",
         "offsets.topic.replication.factor",
         "offsets.topic.segment.bytes",
+        "ottla.broker.disconnect.grace.ms",
+        "ottla.broker.silence.ms",
         "ottla.flush",
         "ottla.metrics.listener",
         "process.roles",
@@ -130,6 +135,7 @@ HONOURED_DIRECTLY: frozenset[str] = frozenset(
         "transaction.state.log.segment.bytes",
         "transaction.two.phase.commit.enable",
         "transactional.id.expiration.ms",
+        "unclean.leader.election.interval.ms",
     }
 )
 

@@ -142,7 +142,7 @@ def test_broker_descriptions() -> None:
         {"log.retention.hours": "1", "ssl.key.password": "hunter2", "unstable.api.versions.enable": "true"}
     )
     every = {each.name: each for each in describe_broker(values)}
-    assert len(every) == 342 + 1
+    assert len(every) == 344 + 1
     assert every["log.retention.hours"].read_only
     assert not every["log.retention.ms"].read_only
     assert every["log.retention.ms"].value is None

@@ -1,0 +1,55 @@
+"""The wires between the replicas of the metadata log: one connection to each address that is asked."""
+
+from collections.abc import Callable
+
+from ottla.channel.peers import Address, Peer
+from ottla.quorum.driver import Answered
+from ottla.raft.settings import Node
+from ottla.wire.errors import ErrorCode
+from ottla.wire.message import Message
+from ottla.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
+from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from ottla.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest, BeginQuorumEpochResponse
+from ottla.wire.messages.end_quorum_epoch import EndQuorumEpochRequest, EndQuorumEpochResponse
+from ottla.wire.messages.fetch import FetchRequest, FetchResponse
+from ottla.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
+from ottla.wire.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
+from ottla.wire.messages.update_raft_voter import UpdateRaftVoterRequest, UpdateRaftVoterResponse
+from ottla.wire.messages.vote import VoteRequest, VoteResponse
+
+ANSWERS: dict[type[Message], type[Message]] = {
+    AddRaftVoterRequest: AddRaftVoterResponse,
+    ApiVersionsRequest: ApiVersionsResponse,
+    BeginQuorumEpochRequest: BeginQuorumEpochResponse,
+    EndQuorumEpochRequest: EndQuorumEpochResponse,
+    FetchRequest: FetchResponse,
+    FetchSnapshotRequest: FetchSnapshotResponse,
+    RemoveRaftVoterRequest: RemoveRaftVoterResponse,
+    UpdateRaftVoterRequest: UpdateRaftVoterResponse,
+    VoteRequest: VoteResponse,
+}
+
+
+class QuorumWires:
+    """Asks replicas by their address. `peer(address)` makes a connection."""
+
+    def __init__(self, peer: Callable[[Address], Peer]) -> None:
+        self._make = peer
+        self._peers: dict[Address, Peer] = {}
+
+    def ask(self, node: Node, request: Message, answered: Answered) -> None:
+        """Ask a node; `answered` is called once, in a later turn, with its answer or with why there is none."""
+        address = Address(node.host, node.port)
+        peer = self._peers.get(address)
+        if peer is None:
+            peer = self._peers[address] = self._make(address)
+
+        def done(answer: Message | Exception) -> None:
+            answered(ErrorCode.BROKER_NOT_AVAILABLE if isinstance(answer, Exception) else answer)
+
+        peer.ask(request, ANSWERS[type(request)], done)
+
+    def close(self) -> None:
+        """Ask nobody any more."""
+        for peer in self._peers.values():
+            peer.close()

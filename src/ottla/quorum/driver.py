@@ -1,0 +1,330 @@
+"""Gives Raft its disk, its wires and its clock, as `raft/ready.py` asks for.
+
+V1  What a step wants written is written before the next step; `quorum-state` is on disk before the log is touched.
+V2  One sync is under way at a time. What was written meanwhile is synced by the next, and words that wait for bytes
+    leave once those are synced, in the order in which they were said.
+V3  The first write or sync that fails ends it: nothing is said any more, and nothing is tried again.
+V4  A snapshot that is fetched has its name only once it is whole, synced and sound.
+
+    step(event), append() --> write --> say what may be said --> tell what is committed, and who leads
+                      |                 ^
+                      +--> sync --------+--> step(Synced)
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ottla.log.log import Log
+from ottla.metadata.error import MetadataError
+from ottla.quorum.election_state import write_election_state
+from ottla.quorum.snapshots import Snapshots
+from ottla.quorum.surroundings import Surroundings
+from ottla.quorum.view import DiskView
+from ottla.raft.event import Append, Event, Failure, Received, Request, Response, Spoiled, Start, Synced, Tick
+from ottla.raft.log_view import Memory
+from ottla.raft.raft import Raft
+from ottla.raft.ready import Leadership, Ready, Reply, Send
+from ottla.raft.settings import Node, RaftSettings
+from ottla.raft.snapshot import Chunk, SnapshotId
+from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.message import Message
+
+if TYPE_CHECKING:
+    from ottla.world.disk import File
+
+Answered = Callable[[Message | ErrorCode], None]
+
+
+class Wires(Protocol):
+    """How replicas speak to each other."""
+
+    def ask(self, node: Node, request: Message, answered: Answered) -> None:
+        """Ask a node; `answered` is called once, in a later turn, with its answer or with why there is none."""
+        ...
+
+
+class Silence:
+    """The wires of a quorum of one."""
+
+    def ask(self, node: Node, request: Message, answered: Answered) -> None:
+        """There is nobody to ask."""
+        raise AssertionError(f"the only voter asks node {node.id}")
+
+
+class Listener(Protocol):
+    """Who is told what Raft has come to."""
+
+    def committed(self, end_offset: int) -> None:
+        """All below `end_offset` is committed."""
+        ...
+
+    def installed(self, id: SnapshotId) -> None:
+        """The log was replaced by this snapshot."""
+        ...
+
+    def led(self, leadership: Leadership) -> None:
+        """Somebody leads, or nobody any more."""
+        ...
+
+
+class Driver:
+    """One replica of the metadata log, at work."""
+
+    def __init__(
+        self,
+        world: Surroundings,
+        settings: RaftSettings,
+        log: Log,
+        snapshots: Snapshots,
+        memory: Memory,
+        wires: Wires,
+        listener: Listener,
+        draw: Callable[[int], int],
+        failed: Callable[[OSError], None],
+    ) -> None:
+        self._world = world
+        self._log = log
+        self._snapshots = snapshots
+        self._wires = wires
+        self._listener = listener
+        self._failed = failed
+        self._held: list[tuple[int, Send | Reply]] = []
+        self._written = 0
+        self._syncing = False
+        self._stopped = False
+        self._alarm: tuple[int, Any] | None = None
+        self._part: File | None = None
+        self._appended: bytes | bytearray | None = None  # what stands in the log already
+        self._events: deque[Event] = deque()
+        self._stepping = False
+        self.bytes_written = 0
+        self.raft = Raft(settings, DiskView(log, snapshots), memory, draw)
+
+    def start(self) -> None:
+        """Begin."""
+        self.step(Start())
+
+    def start_alone(self) -> None:
+        """Begin as the only voter: this node leads when this returns, and what that made it write is on disk."""
+        self._syncing = True  # by us, here and now
+        self.step(Start())
+        self.sync_now()  # it leads by that, and has decided what to write first
+        self.sync_now()
+        self._syncing = False
+
+    def step(self, event: Event) -> None:
+        """Let an event happen. What happens while another is under way comes after it."""
+        if self._stopped:
+            return
+        self._events.append(event)
+        self.drain()
+
+    def append(self, data: bytes | bytearray) -> None:
+        """Write batches of the leader's state machine at once, for it counts on them; BrokerError if it does not lead.
+
+        It may do so while it is being told that it leads, or what is committed. What follows from it waits for `drain`:
+        the state machine has to take in what it wrote before it hears that it is committed.
+        """
+        if self._stopped:
+            raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "This node is stopping.")
+        if not self.raft.is_leader:
+            raise BrokerError(ErrorCode.NOT_CONTROLLER, "This node does not lead.")
+        # Before Raft counts on it: a full disk refuses this one decision, and nothing else has changed.
+        self._log.append_as_follower(data)
+        stepping, self._stepping, self._appended = self._stepping, True, data
+        try:
+            self._step(Append(data))
+        finally:
+            self._stepping, self._appended = stepping, None
+
+    def drain(self) -> None:
+        """Let happen what has come up during an append."""
+        if self._stepping or self._stopped:
+            return
+        self._stepping = True
+        try:
+            while self._events and not self._stopped:
+                self._step(self._events.popleft())
+        finally:
+            self._stepping = False
+        self._set_alarm()
+
+    def _step(self, event: Event) -> None:
+        ready = self.raft.step(event, self._world.clock.now_ms())
+        try:
+            self._write(ready)
+        except (OSError, BrokerError) as error:
+            self._fail(error if isinstance(error, OSError) else OSError(error.message))
+            return
+        self._held += [(ready.number, word) for word in ready.send_after_sync]
+        for word in ready.send_now:
+            self._say(word)
+        if ready.reset_to is not None:
+            self._listener.installed(ready.reset_to)
+        if ready.committed is not None:
+            self._listener.committed(ready.committed)
+        if ready.leadership is not None:
+            self._listener.led(ready.leadership)
+        if ready.chunk is not None:
+            self._keep(ready.chunk)
+
+    def stop(self) -> None:
+        """Say and write nothing any more."""
+        self._stopped = True
+        if self._alarm is not None:
+            self._alarm[1].cancel()
+            self._alarm = None
+        if self._part is not None:
+            self._part.close()
+            self._part = None
+
+    def sync_now(self) -> None:
+        """Sync what is written, here and now: at a start, and at an end."""
+        if self._stopped:
+            return
+        try:
+            self._log.sync()
+        except OSError as error:
+            self._fail(error)
+            return
+        self._released(self._written)
+
+    def serve(self, request: Message, version: int, listener: str, reply: Callable[[Message], None]) -> None:
+        """Take a request in; `reply` gets the answer, now or later, or never should this node stop."""
+        self.step(Request(reply, request, version, listener))
+
+    # Writing
+
+    def _write(self, ready: Ready) -> None:
+        if not ready.is_to_sync:
+            return
+        self._written = ready.number
+        log = self._log
+        if ready.state is not None:
+            membership = self.raft.replica.membership
+            write_election_state(
+                ready.state, self._world.disk, log.path, membership.kraft_version, membership.voters
+            )
+        if ready.reset_to is not None:
+            log.truncate_fully_and_start_at(ready.reset_to.offset)
+        if ready.truncate_to is not None:
+            log.truncate_to(ready.truncate_to)
+        for data in ready.append:
+            if data is not self._appended:
+                log.append_as_follower(data)
+            self.bytes_written += len(data)
+        if not self._syncing:
+            self._syncing = True
+            if self._world.later is None:
+                self._sync()
+            else:
+                self._world.later(self._sync)  # with all that this turn still brings
+
+    def _sync(self) -> None:
+        if self._stopped:
+            return
+        number, log = self._written, self._log
+        end_offset = log.end_offset
+        files = log.unsynced()
+        for file in files:
+            file.pins += 1
+
+        def work() -> None:
+            for file in files:
+                file.sync()
+
+        def done(_: object, error: BaseException | None) -> None:
+            for file in files:
+                file.pins -= 1
+            if self._stopped:
+                return
+            if isinstance(error, OSError):
+                self._fail(error)
+                return
+            if error is not None:
+                raise error
+            log.synced(min(end_offset, log.end_offset))
+            self._syncing = self._written > number
+            if self._syncing:
+                self._sync()
+            self._released(number)
+
+        self._world.worker.run(work, done)
+
+    def _released(self, number: int) -> None:
+        leaves = [word for waits_for, word in self._held if waits_for <= number]
+        self._held = [each for each in self._held if each[0] > number]
+        for word in leaves:
+            self._say(word)
+        self.step(Synced(number))
+
+    def _fail(self, error: OSError) -> None:
+        self.stop()
+        self._failed(error)
+
+    # Words
+
+    def _say(self, word: Send | Reply) -> None:
+        if isinstance(word, Reply):
+            reply: Any = word.token
+            reply(word.message)
+            return
+        request_id, node = word.request_id, word.node
+
+        def answered(answer: Message | ErrorCode) -> None:
+            if isinstance(answer, Message):
+                self.step(Response(request_id, node.id, answer))
+            else:
+                self.step(Failure(request_id, node.id, answer))
+
+        self._wires.ask(node, word.message, answered)
+
+    # Time
+
+    def _set_alarm(self) -> None:
+        deadline = self.raft.deadline
+        if self._stopped or self._world.call_later is None:
+            return
+        if self._alarm is not None:
+            if self._alarm[0] == deadline:
+                return
+            self._alarm[1].cancel()
+            self._alarm = None
+        if deadline is not None:
+            wait_ms = max(1, deadline - self._world.clock.now_ms())
+            self._alarm = deadline, self._world.call_later(wait_ms / 1000, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self.step(Tick())
+
+    # Snapshots of others
+
+    def _keep(self, chunk: Chunk) -> None:
+        disk, path = self._world.disk, f"{self._snapshots.path(chunk.id)}.part"
+        try:
+            if chunk.position == 0:
+                if self._part is not None:
+                    self._part.close()
+                disk.remove(path)
+                self._part = disk.open(path)
+            assert self._part is not None, "a snapshot is fetched from its beginning"
+            self._part.append(chunk.data)
+            if chunk.is_last:
+                part, self._part = self._part, None
+                part.sync()
+                self._snapshots.adopt(chunk.id, part)
+        except OSError as error:
+            self._fail(error)
+            return
+        if not chunk.is_last:
+            return
+        try:
+            checkpoint = self._snapshots.read(chunk.id)
+        except MetadataError as error:
+            self._world.warn(f"{error}; it is fetched again")
+            self._snapshots.discard(chunk.id)
+            self.step(Spoiled(chunk.id))
+            return
+        self.step(Received(chunk.id, checkpoint.kraft_version, checkpoint.voters))
