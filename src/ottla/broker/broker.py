@@ -13,10 +13,12 @@ from ottla.broker.fetch_session import FetchSessions
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.versions import ApiVersions
 from ottla.channel.connection import Connections
+from ottla.channel.peers import Peer
 from ottla.controller.controller import Controller
 from ottla.controller.names import invalid_name
 from ottla.metadata.image import EMPTY, Image
 from ottla.metadata.settings.layers import BrokerValues
+from ottla.metadata.topics import NO_LEADER
 from ottla.partition.table import PartitionTable
 from ottla.quorum.quorum import Quorum
 from ottla.replicated.decision import Decision
@@ -87,6 +89,8 @@ class Broker:
         # The way to the active controller, and what it answers for others; without, this node is always that.
         self.line: Line | None = None
         self.forwardable: Mapping[int, Api] = {}
+        # The way to another broker; None where there is no other.
+        self.peer: Callable[[int], Peer] | None = None
         self.image: Image = EMPTY
         self.alive: frozenset[int] = frozenset()
         self.last_failure: BaseException | None = None
@@ -111,6 +115,13 @@ class Broker:
                 done(answer)
 
         self.line.ask(request, response, answered)
+
+    def other_leader(self, topic: str, index: int) -> Peer | None:
+        """The way to whoever leads a partition, if that is another broker that we know how to reach."""
+        state = self.image.partition(topic, index)
+        if self.peer is None or state is None or state.leader in (self.node_id, NO_LEADER):
+            return None
+        return self.peer(state.leader)
 
     def failed(self, error: BaseException) -> None:
         """Count a handler that broke."""

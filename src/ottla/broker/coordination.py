@@ -52,7 +52,8 @@ class Coordination:
         self._topics = GroupTopics(broker)
         self.tally = Tally()
         self._tokens = count(1)
-        self._waiting: dict[int, Pending] = {}
+        # Who waits for an answer that comes later, in which partition, and how it is refused.
+        self._waiting: dict[int, tuple[Pending, int, Callable[[ErrorCode], Message]]] = {}
         # What groups with settings of their own go by, and what that was worked out from.
         self._own: dict[str, tuple[Mapping[str, str], Mapping[str, Any], Mapping[str, Any]]] = {}
         self._defaults_of: Mapping[str, Any] | None = None
@@ -104,9 +105,9 @@ class Coordination:
             self._broker.share.perform(effect)
             return
         assert isinstance(effect, Answer), effect
-        pending = self._waiting.pop(effect.token, None)
-        if pending is not None:
-            pending.resolve(effect.message)
+        waiting = self._waiting.pop(effect.token, None)
+        if waiting is not None:
+            waiting[0].resolve(effect.message)
 
     # The way of a request
 
@@ -141,14 +142,23 @@ class Coordination:
         """Ask the coordinator of a group, which answers when it can; `decide` is given the token of the answer."""
         pending = Pending()
         token = next(self._tokens)
-        self._waiting[token] = pending
+        index = self.index(group_id)
+        self._waiting[token] = pending, index, refuse
 
         def done(outcome: BrokerError | None) -> None:
             if isinstance(outcome, BrokerError) and self._waiting.pop(token, None) is not None:
                 pending.resolve(refuse(outcome.code))
 
-        self.groups.submit(self.index(group_id), lambda groups, now: decide(groups, token, now), done)
+        self.groups.submit(index, lambda groups, now: decide(groups, token, now), done)
         return pending
+
+    def lose(self, index: int) -> None:
+        """Another broker coordinates these groups from now on: whoever waits here is sent there."""
+        self.groups.lose(index)
+        for token, (pending, where, refuse) in tuple(self._waiting.items()):
+            if where == index:
+                del self._waiting[token]
+                pending.resolve(refuse(ErrorCode.NOT_COORDINATOR))
 
     def each_group(
         self,

@@ -199,6 +199,12 @@ class Coordinators(Generic[M]):
             if partition.log.end_offset == end_offset:
                 return  # There was nothing to write, or it could not be written.
 
+    def lose(self, index: int) -> None:
+        """Another broker leads a partition from now on: its machine is of no use here any more."""
+        seat = self._seats.get(index)
+        if seat is not None:
+            self._leave(index, seat)
+
     def transaction_ended(self, index: int, producer_id: int, committed: bool) -> None:
         """A marker was appended to one of the partitions; a machine that still reads its log will come to it."""
         seat = self._seats.get(index)

@@ -9,9 +9,11 @@ X5  The coordinator hears that a transaction is over once all its markers are du
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from ottla.channel.peers import Peer
 from ottla.partition.table import PartitionTable
 from ottla.wire.control import end_transaction_batch
 from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
 Written = Callable[[ErrorCode], None]
 
@@ -38,8 +40,14 @@ class Markers:
     """Writes markers. `listeners` are told of those in their topic."""
 
     def __init__(
-        self, table: PartitionTable, now_ms: Callable[[], int], listeners: dict[str, Listener]
+        self,
+        table: PartitionTable,
+        now_ms: Callable[[], int],
+        listeners: dict[str, Listener],
+        elsewhere: Callable[[str, int], Peer | None],
     ) -> None:
+        """`elsewhere` is the way to the leader of a partition that is led by another broker."""
+        self._elsewhere = elsewhere
         self._table = table
         self._now_ms = now_ms
         self._listeners = listeners
@@ -90,8 +98,50 @@ class Markers:
 
         if not partitions:
             finished(True)
+        remote: dict[Peer, list[tuple[str, int]]] = {}
         for topic, index in partitions:
-            self.write(topic, index, marker, written)
+            peer = self._elsewhere(topic, index)
+            if peer is None:
+                self.write(topic, index, marker, written)
+            else:
+                remote.setdefault(peer, []).append((topic, index))
+        for peer, places in remote.items():
+            _write_there(peer, places, marker, written)
+
+
+def _write_there(peer: Peer, places: list[tuple[str, int]], marker: Marker, written: Written) -> None:
+    """Have another broker append a marker to partitions that it leads; `written` hears a code for each."""
+    topics: dict[str, list[int]] = {}
+    for topic, index in places:
+        topics.setdefault(topic, []).append(index)
+    wanted = WriteTxnMarkersRequest.WritableTxnMarker
+    request = WriteTxnMarkersRequest(
+        markers=[
+            wanted(
+                producer_id=marker.producer_id,
+                producer_epoch=marker.producer_epoch,
+                transaction_result=marker.committed,
+                topics=[
+                    wanted.WritableTxnMarkerTopic(name=name, partition_indexes=indexes)
+                    for name, indexes in topics.items()
+                ],
+                coordinator_epoch=marker.coordinator_epoch,
+                transaction_version=marker.transaction_version,
+            )
+        ]
+    )
+
+    def answered(answer: WriteTxnMarkersResponse | Exception) -> None:
+        said: dict[tuple[str, int], ErrorCode] = {}
+        if not isinstance(answer, Exception):
+            for result in answer.markers:
+                for topic in result.topics:
+                    for part in topic.partitions:
+                        said[topic.name, part.partition_index] = ErrorCode(part.error_code)
+        for place in places:
+            written(said.get(place, ErrorCode.NETWORK_EXCEPTION))
+
+    peer.ask(request, WriteTxnMarkersResponse, answered)
 
 
 # A partition that is gone needs no marker.

@@ -22,7 +22,7 @@ from ottla.transactions.enlisting import Result, Wish
 from ottla.transactions.machine import Transactions
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.message import Message
-from ottla.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
+from ottla.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from ottla.wire.records.transaction import TransactionLogKey, TransactionLogValue
 
 R = TypeVar("R")
@@ -65,7 +65,7 @@ class TransactionCoordination:
         self._broker = broker
         # Markers that could not be written, and wait to be tried again.
         self.unsent = 0
-        self.markers = Markers(broker.table, broker.clock.now_ms, listeners)
+        self.markers = Markers(broker.table, broker.clock.now_ms, listeners, broker.other_leader)
         self.machines: Coordinators[HostedTransactions] = Coordinators(
             TRANSACTIONS.name, _KINDS, broker.table, broker.clock, broker, self._make, self._perform
         )
@@ -162,6 +162,20 @@ class TransactionCoordination:
                 }
             )
 
+        def answered(answer: AddPartitionsToTxnResponse | Exception) -> None:
+            if isinstance(answer, Exception):
+                decided(BrokerError(ErrorCode.NETWORK_EXCEPTION, str(answer)))
+            elif answer.error_code or not answer.results_by_transaction:
+                decided(BrokerError(ErrorCode(answer.error_code or ErrorCode.UNKNOWN_SERVER_ERROR)))
+            else:
+                decided(answer.results_by_transaction[0])
+
+        elsewhere = self._broker.other_leader(TRANSACTIONS.name, self.index(transactional_id))
+        if elsewhere is not None:
+            elsewhere.ask(
+                AddPartitionsToTxnRequest(transactions=[wish]), AddPartitionsToTxnResponse, answered
+            )
+            return
         self.submit(
             transactional_id, lambda machine, now, _: machine.add_partitions(wish, _ADD_VERSION, now), decided
         )

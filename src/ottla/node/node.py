@@ -24,7 +24,7 @@ from ottla.broker.directories import record_directory, record_misplaced
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.fetch_session import FetchSessions
 from ottla.broker.following import Fetchers
-from ottla.broker.internal_topics import OFFSETS
+from ottla.broker.internal_topics import OFFSETS, SHARE_STATE, TRANSACTIONS
 from ottla.broker.metrics.page import Page
 from ottla.broker.metrics.server import MetricsServer
 from ottla.broker.proposing import Proposals
@@ -320,6 +320,15 @@ class Node:
                 lambda: self._broker_address(node_id), values["replica.socket.timeout.ms"] / 1000
             )
 
+        brokers: dict[int, Peer] = {}
+
+        def other(node_id: int) -> Peer:
+            if node_id not in brokers:
+                brokers[node_id] = leader(node_id)
+            return brokers[node_id]
+
+        broker.peer = other
+        self.roles.on_lost, self.roles.on_led = self._lost, self._led
         broker.forwardable = {api.key: api for api in CONTROLLER_APIS}
         self.line = broker.line = Line(broker, broker.forwardable, controller)
         self.fetchers = Fetchers(
@@ -334,13 +343,36 @@ class Node:
             self.settings.node_id, lambda: broker.epoch, self.line, self.world.timers, self.roles
         )
         self.roles.attach(self.fetchers, proposals)
-        self._ends.callback(self._disconnect, controllers)
+        self._ends.callback(self._disconnect, controllers, brokers)
 
-    def _disconnect(self, controllers: dict[int, Peer]) -> None:
+    def _disconnect(self, *peers: dict[int, Peer]) -> None:
         self.fetchers.close()
         self.wires.close()
-        for peer in controllers.values():
-            peer.close()
+        for each in peers:
+            for peer in each.values():
+                peer.close()
+
+    def _led(self, partition: Partition) -> None:
+        """This broker leads a partition that another has led: what was under way there goes on here."""
+        broker = self.broker
+        hosted = {
+            OFFSETS.name: broker.coordination.groups,
+            TRANSACTIONS.name: broker.transactions.machines,
+            SHARE_STATE.name: broker.share.states.machines,
+        }
+        coordinators: Any = hosted.get(partition.topic)
+        if coordinators is not None:
+            self.world.timers.call_soon(lambda: coordinators.load_one([partition.index]))
+
+    def _lost(self, partition: Partition) -> None:
+        """Another broker leads a partition now: what its coordinator knew here is worth nothing."""
+        broker = self.broker
+        if partition.topic == OFFSETS.name:
+            broker.coordination.lose(partition.index)
+        elif partition.topic == TRANSACTIONS.name:
+            broker.transactions.machines.lose(partition.index)
+        elif partition.topic == SHARE_STATE.name:
+            broker.share.states.machines.lose(partition.index)
 
     def _controller_address(self, node_id: int) -> PeerAddress | None:
         """Where a controller listens: as the voters say, or as it has registered."""

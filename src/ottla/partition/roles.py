@@ -51,6 +51,9 @@ class Roles:
         self.broker_epoch = -1
         self.leading: set[Partition] = set()
         self._refused: set[Partition] = set()
+        # Told of each partition that this node has led and leads no more.
+        self.on_lost: Callable[[Partition], None] | None = None
+        self.on_led: Callable[[Partition], None] | None = None
         self.expansions = self.shrinkages = self.failures = 0
         self._now_ms = now_ms
         self._values = values
@@ -91,13 +94,19 @@ class Roles:
                 min_isr=partition.log.config.min_insync_replicas,
             )
         leadership.begin(state, partition.log.end_offset, self._now_ms())
+        new = not partition.is_leader
         partition.lead(state.leader_epoch, leadership)
         self._reconsider(partition)
+        if new and self.on_led is not None:
+            self.on_led(partition)
 
     def _follow(self, partition: Partition, state: PartitionState) -> None:
         self.leading.discard(partition)
-        changed = partition.is_leader or partition.leader_epoch != state.leader_epoch
+        led = partition.is_leader
+        changed = led or partition.leader_epoch != state.leader_epoch
         partition.follow(state.leader_epoch)
+        if led and self.on_lost is not None:
+            self.on_lost(partition)
         if state.leader == NO_LEADER:
             self._stop_following(partition)
         elif changed and self._following is not None:
