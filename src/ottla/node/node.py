@@ -18,24 +18,19 @@ from typing import TYPE_CHECKING, Any
 from ottla import __version__
 from ottla.broker.broker import Broker
 from ottla.broker.controller_face import CONTROLLER_TABLE, ControllerFace
-from ottla.broker.controller_line import Line
 from ottla.broker.coordination import Coordination
 from ottla.broker.directories import record_directory, record_misplaced
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.fetch_session import FetchSessions
-from ottla.broker.following import Fetchers
-from ottla.broker.internal_topics import OFFSETS, SHARE_STATE, TRANSACTIONS
+from ottla.broker.internal_topics import OFFSETS
 from ottla.broker.metrics.page import Page
 from ottla.broker.metrics.server import MetricsServer
-from ottla.broker.proposing import Proposals
-from ottla.broker.served import APIS, CONTROLLER_APIS
+from ottla.broker.served import APIS
 from ottla.broker.session import Session
 from ottla.broker.share_coordination import ShareCoordination
 from ottla.broker.transaction_coordination import TransactionCoordination
 from ottla.broker.versions import ApiVersions
 from ottla.channel.connection import Connection, Connections
-from ottla.channel.peers import Address as PeerAddress
-from ottla.channel.peers import Peer
 from ottla.controller.controller import Controller
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
@@ -54,8 +49,8 @@ from ottla.node.membership import (
     controller_registration,
     register_controller,
 )
+from ottla.node.neighbours import Neighbours
 from ottla.node.settings import Settings
-from ottla.node.wires import QuorumWires
 from ottla.node.world import World
 from ottla.partition.flusher import AckFlusher, OsFlusher, storage_error
 from ottla.partition.move import Mover
@@ -110,6 +105,7 @@ class Node:
         self._load_directories()
         self.workers = [self.world.worker(f"sync-{number}") for number in range(_SYNC_THREADS)]
         self.background = self.world.worker("background")
+        self.neighbours = Neighbours(self.settings, self.world, lambda: self.values)
         self.quorum: Quorum[Controller] = self._make_quorum()
         self._ends.callback(self.quorum.close)
         self._ends.push_async_callback(self._stop_workers)
@@ -136,7 +132,8 @@ class Node:
         self.broker.share = ShareCoordination(self.broker, self.report)
         self.dispatcher = Dispatcher(APIS, self.broker, self.report)
         self.controller_dispatcher = Dispatcher(CONTROLLER_TABLE, self._controller_face(), self.report)
-        self._connect()
+        self.neighbours.connect(self.broker)
+        self._ends.callback(self.neighbours.close)
         self.quorum.listen(self._follow)
         try:
             self.quorum.start(self._lead)
@@ -257,9 +254,6 @@ class Node:
             self.world.timers.call_later,
             self.world.entropy.below,
         )
-        self.wires = QuorumWires(
-            lambda address: self._peer(lambda: address, values["controller.quorum.request.timeout.ms"] / 1000)
-        )
         own = {(each.host, each.port) for each in addresses}
         return Quorum(
             surroundings,
@@ -290,108 +284,8 @@ class Node:
                 request_timeout_ms=values["controller.quorum.request.timeout.ms"],
                 retry_backoff_ms=values["controller.quorum.retry.backoff.ms"],
             ),
-            self.wires,
+            self.neighbours.wires,
         )
-
-    def _peer(self, address: Callable[[], PeerAddress | None], timeout_s: float) -> Peer:
-        """Make a connection to another node, to be opened when there is something to ask."""
-        return Peer(
-            self.world.network,
-            self.world.timers,
-            address,
-            f"node-{self.settings.node_id}",
-            timeout_s=timeout_s,
-        )
-
-    def _connect(self) -> None:
-        """Make the ways to the active controller, and to the leaders that this broker follows."""
-        broker, values = self.broker, self.values
-        controllers: dict[int, Peer] = {}
-
-        def controller(node_id: int) -> Peer:
-            if node_id not in controllers:
-                controllers[node_id] = self._peer(
-                    lambda: self._controller_address(node_id), values["request.timeout.ms"] / 1000
-                )
-            return controllers[node_id]
-
-        def leader(node_id: int) -> Peer:
-            return self._peer(
-                lambda: self._broker_address(node_id), values["replica.socket.timeout.ms"] / 1000
-            )
-
-        brokers: dict[int, Peer] = {}
-
-        def other(node_id: int) -> Peer:
-            if node_id not in brokers:
-                brokers[node_id] = leader(node_id)
-            return brokers[node_id]
-
-        broker.peer = other
-        self.roles.on_lost, self.roles.on_led = self._lost, self._led
-        broker.forwardable = {api.key: api for api in CONTROLLER_APIS}
-        self.line = broker.line = Line(broker, broker.forwardable, controller)
-        self.fetchers = Fetchers(
-            self.settings.node_id,
-            lambda: broker.epoch,
-            leader,
-            self.world.timers,
-            lambda: self.values,
-            self.report,
-        )
-        proposals = Proposals(
-            self.settings.node_id, lambda: broker.epoch, self.line, self.world.timers, self.roles
-        )
-        self.roles.attach(self.fetchers, proposals)
-        self._ends.callback(self._disconnect, controllers, brokers)
-
-    def _disconnect(self, *peers: dict[int, Peer]) -> None:
-        self.fetchers.close()
-        self.wires.close()
-        for each in peers:
-            for peer in each.values():
-                peer.close()
-
-    def _led(self, partition: Partition) -> None:
-        """This broker leads a partition that another has led: what was under way there goes on here."""
-        broker = self.broker
-        hosted = {
-            OFFSETS.name: broker.coordination.groups,
-            TRANSACTIONS.name: broker.transactions.machines,
-            SHARE_STATE.name: broker.share.states.machines,
-        }
-        coordinators: Any = hosted.get(partition.topic)
-        if coordinators is not None:
-            self.world.timers.call_soon(lambda: coordinators.load_one([partition.index]))
-
-    def _lost(self, partition: Partition) -> None:
-        """Another broker leads a partition now: what its coordinator knew here is worth nothing."""
-        broker = self.broker
-        if partition.topic == OFFSETS.name:
-            broker.coordination.lose(partition.index)
-        elif partition.topic == TRANSACTIONS.name:
-            broker.transactions.machines.lose(partition.index)
-        elif partition.topic == SHARE_STATE.name:
-            broker.share.states.machines.lose(partition.index)
-
-    def _controller_address(self, node_id: int) -> PeerAddress | None:
-        """Where a controller listens: as the voters say, or as it has registered."""
-        names = self.settings.controller_names
-        for address in self.quorum.voters.addresses_of(node_id):
-            if address.listener in names:
-                return PeerAddress(address.host, address.port)
-        known = self.quorum.image.controllers.get(node_id)
-        for name in names if known is not None else ():
-            endpoint = known.listeners.get(name) if known is not None else None
-            if endpoint is not None:
-                return PeerAddress(endpoint.host, endpoint.port)
-        return None
-
-    def _broker_address(self, node_id: int) -> PeerAddress | None:
-        """Where a broker listens for other brokers."""
-        known = self.broker.image.brokers.get(node_id)
-        endpoint = None if known is None else known.listeners.get(self.settings.inter_broker_name)
-        return None if endpoint is None else PeerAddress(endpoint.host, endpoint.port)
 
     def _controller_face(self) -> Any:
         """The broker as the listener of a controller shows it: with other APIs."""
@@ -473,7 +367,7 @@ class Node:
         settings = self.settings
         if settings.is_controller:
             register_controller(
-                self.line,
+                self.neighbours.line,
                 self.world.timers,
                 controller_registration(
                     settings.node_id,
@@ -492,10 +386,11 @@ class Node:
             [_bound(endpoint, ports) for endpoint in settings.advertised],
             settings["broker.rack"],
             [each.identity.directory_id for each in self.table.directories if each.identity],
-            max(directory.previous_broker_epoch for directory in self.table.directories),
+            # A stop was clean when it was so in every directory.
+            min(directory.previous_broker_epoch for directory in self.table.directories),
         )
         self.membership = Membership(
-            self.line,
+            self.neighbours.line,
             self.world.timers,
             registration,
             self,
@@ -506,6 +401,7 @@ class Node:
             self._refused,
         )
         self.quorum.on_leadership(self.membership.beat)
+        self.quorum.on_leadership(self.neighbours.took_over)
         self._ends.push_async_callback(self._leave)
         self.membership.start()
 

@@ -31,11 +31,13 @@ ANSWERS: dict[type[Message], type[Message]] = {
 
 
 class QuorumWires:
-    """Asks replicas by their address. `peer(address)` makes a connection."""
+    """Asks replicas by their address. `peer(address)` makes a connection; `missed` hears who did not answer."""
 
-    def __init__(self, peer: Callable[[Address], Peer]) -> None:
+    def __init__(self, peer: Callable[[Address], Peer], missed: Callable[[int], object]) -> None:
         self._make = peer
+        self._missed = missed
         self._peers: dict[Address, Peer] = {}
+        self.gone: set[int] = set()  # who did not answer when last asked
 
     def ask(self, node: Node, request: Message, answered: Answered) -> None:
         """Ask a node; `answered` is called once, in a later turn, with its answer or with why there is none."""
@@ -45,7 +47,13 @@ class QuorumWires:
             peer = self._peers[address] = self._make(address)
 
         def done(answer: Message | Exception) -> None:
-            answered(ErrorCode.BROKER_NOT_AVAILABLE if isinstance(answer, Exception) else answer)
+            if isinstance(answer, Exception):
+                self.gone.add(node.id)
+                self._missed(node.id)
+                answered(ErrorCode.BROKER_NOT_AVAILABLE)
+            else:
+                self.gone.discard(node.id)
+                answered(answer)
 
         peer.ask(request, ANSWERS[type(request)], done)
 
