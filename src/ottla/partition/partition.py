@@ -236,6 +236,22 @@ class Partition:
         """Return the offset below which every transaction has ended."""
         return self.log.last_stable_offset(self.high_watermark)
 
+    def check_leader(self, leader_epoch: int) -> None:
+        """Refuse a client with another idea of the leader epoch, and whoever asks a follower for a leader's word."""
+        self.check_epoch(leader_epoch)
+        if self.refusal is not None:
+            raise BrokerError(self.refusal.code, self.refusal.message)
+
+    def check_known(self, offset: int) -> None:
+        """OFFSET_NOT_AVAILABLE from a new leader that does not know yet how far its predecessor had committed."""
+        leadership = self.leadership
+        if leadership is not None and leadership.epoch_start_offset > offset:
+            raise BrokerError(ErrorCode.OFFSET_NOT_AVAILABLE)
+
+    def start_has_moved(self) -> None:
+        """Have followers hear that the log begins later now."""
+        _wake(self.tailers, self)
+
     def check_epoch(self, leader_epoch: int) -> None:
         """Refuse a client whose idea of the leader epoch is older or newer than ours (KIP-320); -1 does not care."""
         if self.error is not None:

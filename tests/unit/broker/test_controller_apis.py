@@ -146,7 +146,10 @@ def test_a_successor_need_not_wait_for_the_session_of_a_broker_that_hung_up(stat
 
 
 def test_a_broker_is_unregistered(station):
-    join(station)
+    epoch = join(station)
+    response = station.ask(UNREGISTER, UnregisterBrokerRequest(broker_id=OTHER))
+    assert response.error_code == ErrorCode.INVALID_REQUEST, "it is still there"
+    assert beat(station, epoch, want_fence=True).is_fenced
     response = station.ask(UNREGISTER, UnregisterBrokerRequest(broker_id=OTHER))
     assert (response.error_code, response.error_message) == (ErrorCode.NONE, None)
     assert OTHER not in station.broker.image.brokers

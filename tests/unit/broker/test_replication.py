@@ -116,8 +116,10 @@ class NodeOfTests:
             call_soon=cluster.timers.call_soon,
             connections=self.connections,
             settings={},
+            image=EMPTY,
+            endpoints=lambda listener: [],
         )
-        self.connection = SimpleNamespace(on_close=[], session=SimpleNamespace(client_id=b""), closed=False)
+        self.connection = SimpleNamespace(on_close=[], listener="PLAINTEXT", session=SimpleNamespace(client_id=b""), closed=False)
 
     @property
     def partition(self):

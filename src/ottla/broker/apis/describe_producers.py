@@ -36,6 +36,7 @@ def handle(
 
 def _producers(topic: str, index: int, broker: Broker) -> list[Producer]:
     partition = local_replica(broker, topic, index)
+    partition.check_leader(-1)
     return [
         Producer(
             producer_id=each.producer_id,

@@ -11,6 +11,7 @@ from typing import Any
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.fetch_session import FetchSession, Wanted
+from ottla.broker.leader_hint import TOLD_WITH, hint
 from ottla.channel.connection import Connection
 from ottla.partition.partition import Partition
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -26,6 +27,7 @@ _response, _topic, _part = FetchResponse.maker(), Topic.maker(), Part.maker()
 _SESSIONLESS = -1
 _FOLLOWERS_READ_SINCE = 11  # KIP-392: whoever says where it is may read from a follower
 _REPLICA_STATE_SINCE = 15
+_HINTS_SINCE = 16
 
 
 def handle(
@@ -68,6 +70,8 @@ def handle(
     fetch = _Fetch(request, by_id, session, wanted, full=epoch <= 0, broker=broker)
     fetch.follower = follower
     fetch.leader_only = version < _FOLLOWERS_READ_SINCE
+    if version >= _HINTS_SINCE:
+        fetch.listener = connection.listener
     response = fetch.read()
     if request.max_wait_ms <= 0 or fetch.settled or fetch.bytes_read >= request.min_bytes:
         return fetch.answer(response)
@@ -115,6 +119,7 @@ class _Fetch:
         "bytes_read",
         "follower",
         "leader_only",
+        "listener",
         "settled",
     )
 
@@ -147,6 +152,7 @@ class _Fetch:
         self.bytes_read = 0
         self.follower: tuple[int, int] | None = None
         self.leader_only = False
+        self.listener: str | None = None  # where the client connected, if it understands who leads instead
         self.settled = session is None and not wanted
 
     # Reading
@@ -274,7 +280,26 @@ class _Fetch:
                 topics.append(_topic(topic_id=name) if self._by_id else _topic(topic=name))
                 last = name
             topics[-1].partitions.append(part)
-        return _response(session_id=0 if session is None else session.id, responses=topics)
+        response = _response(session_id=0 if session is None else session.id, responses=topics)
+        if self.settled and self.listener is not None:
+            self._tell_leaders(parts, response)
+        return response
+
+    def _tell_leaders(self, parts: list[tuple[Wanted, Part]], response: FetchResponse) -> None:
+        """Say who leads instead of us (KIP-951)."""
+        leaders = {}
+        for wanted, part in parts:
+            if part.error_code in TOLD_WITH and self.listener is not None:
+                told = hint(self._broker, *wanted.key, self.listener)
+                if told is not None:
+                    part.current_leader = Part.LeaderIdAndEpoch(
+                        leader_id=told.leader_id, leader_epoch=told.leader_epoch
+                    )
+                    leaders[told.leader_id] = told
+        response.node_endpoints = [
+            FetchResponse.NodeEndpoint(node_id=each.leader_id, host=each.host, port=each.port, rack=each.rack)
+            for each in leaders.values()
+        ]
 
     def _news(self, wanted: Wanted, part: Part) -> bool:
         news = (

@@ -21,6 +21,7 @@ EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 _NEVER = 1 << 15
+_NOT_AVAILABLE_SINCE = 5
 _SINCE = {
     LATEST: 0,
     EARLIEST: 0,
@@ -50,14 +51,19 @@ def handle(
                 if asks[asked.partition_index] > 1:
                     raise BrokerError(ErrorCode.INVALID_REQUEST)
                 partition = broker.table.by_name(topic.name, asked.partition_index)
-                partition.check_epoch(asked.current_leader_epoch)
+                partition.check_leader(asked.current_leader_epoch)
                 if asked.timestamp < 0 and version < _SINCE.get(asked.timestamp, _NEVER):
                     raise BrokerError(ErrorCode.UNSUPPORTED_VERSION)
-                part.timestamp, part.offset, epoch = find(partition, asked.timestamp, committed=committed)
+                if request.replica_id >= 0 and asked.timestamp == LATEST:
+                    part.offset, epoch = partition.log.end_offset, partition.leader_epoch
+                else:
+                    part.timestamp, part.offset, epoch = find(partition, asked.timestamp, committed=committed)
                 if version >= 4:
                     part.leader_epoch = epoch
             except BrokerError as error:
                 part.error_code = error.code
+                if error.code is ErrorCode.OFFSET_NOT_AVAILABLE and version < _NOT_AVAILABLE_SINCE:
+                    part.error_code = ErrorCode.LEADER_NOT_AVAILABLE
             except OSError as error:
                 part.error_code = partition.log.storage_error(error).code
         topics.append(Topic(name=topic.name, partitions=parts))
@@ -69,6 +75,7 @@ def find(partition: Partition, timestamp: int, *, committed: bool) -> tuple[int,
     log = partition.log
     end_offset = partition.last_stable_offset if committed else partition.high_watermark
     if timestamp == LATEST:
+        partition.check_known(end_offset)
         return -1, end_offset, partition.leader_epoch
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         epoch = log.epoch_for_offset(log.start_offset)
@@ -77,6 +84,7 @@ def find(partition: Partition, timestamp: int, *, committed: bool) -> tuple[int,
         return -1, -1, -1
     found = log.max_timestamp() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
     if found is None or found.offset >= end_offset:
+        partition.check_known(end_offset)
         return -1, -1, -1
     return found.timestamp, found.offset, -1 if found.leader_epoch is None else found.leader_epoch
 

@@ -28,10 +28,12 @@ def handle(
             parts.append(part)
             try:
                 partition = broker.table.by_name(topic.topic, asked.partition)
-                partition.check_epoch(asked.current_leader_epoch)
+                partition.check_leader(asked.current_leader_epoch)
                 epoch, end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
-                # A consumer may not learn of records that are not committed.
-                part.leader_epoch, part.end_offset = epoch, min(end_offset, partition.high_watermark)
+                if request.replica_id < 0:
+                    # A consumer may not learn of records that are not committed.
+                    end_offset = min(end_offset, partition.high_watermark)
+                part.leader_epoch, part.end_offset = epoch, end_offset
             except BrokerError as error:
                 part.error_code = error.code
             except OSError as error:

@@ -9,6 +9,7 @@ from ottla.broker.apis.metadata import INTERNAL_TOPICS
 from ottla.broker.broker import Broker
 from ottla.broker.durable import ALL, Durable, Part, Waits
 from ottla.broker.express import express
+from ottla.broker.leader_hint import TOLD_WITH, Hint, hint
 from ottla.broker.verification import Refused, doubtful, verify
 from ottla.channel.connection import Connection
 from ottla.log.validation import MalformedBatch
@@ -21,6 +22,8 @@ _CODEC_MASK = 0x07
 _ZSTD = 4
 _ZSTD_SINCE = 7
 _REASONS_SINCE = 8
+_HINTS_SINCE = 10
+_BY_ID_SINCE = 13
 # Whoever calls itself this may write to internal topics, as in Kafka; its tools for repairs do.
 _ADMIN = b"__admin_client"
 
@@ -78,6 +81,7 @@ def _append(
     waits: Waits = []
     topics = []
     refused = False
+    leaders: dict[int, Hint] = {}
     for topic in request.topic_data:
         parts = []
         for wanted in topic.partition_data:
@@ -132,6 +136,14 @@ def _append(
                 part.base_offset = -1
                 part.error_code = error.code
                 part.error_message = error.message
+                if version >= _HINTS_SINCE and error.code in TOLD_WITH:
+                    name = topic.topic_id if version >= _BY_ID_SINCE else topic.name
+                    told = hint(broker, name, wanted.index, connection.listener)
+                    if told is not None:
+                        part.current_leader = Part.LeaderIdAndEpoch(
+                            leader_id=told.leader_id, leader_epoch=told.leader_epoch
+                        )
+                        leaders[told.leader_id] = told
                 if tried and partition is not None and not isinstance(error, MalformedBatch):
                     part.log_start_offset = partition.log.start_offset
                     if error.records and version >= _REASONS_SINCE:
@@ -145,7 +157,15 @@ def _append(
             # Nobody reads an answer, so a closed connection is the only way to say it.
             connection.close()
         return None, waits
-    return _response(responses=topics), waits
+    response = _response(responses=topics)
+    if leaders:
+        response.node_endpoints = [
+            ProduceResponse.NodeEndpoint(
+                node_id=each.leader_id, host=each.host, port=each.port, rack=each.rack
+            )
+            for each in leaders.values()
+        ]
+    return response, waits
 
 
 API = Api(ProduceRequest, ProduceResponse, handle, advertised_from=0, express=express)
