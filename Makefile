@@ -74,6 +74,7 @@ lock: $(VENV)/.run
 	$(LOCK) -o requirements/run.lock
 	$(LOCK) -o requirements/test.lock --group test -c requirements/run.lock
 	$(LOCK) -o requirements/bench.lock --group bench -c requirements/run.lock
+	$(LOCK) -o requirements/spark.lock --extra spark -c requirements/test.lock
 
 clean:
 	rm -rf $(VENV) .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
@@ -93,6 +94,11 @@ $(VENV)/.run: $(VENV)/.python requirements/run.lock pyproject.toml
 	@echo 'installing what Ottla needs'
 	@$(INSTALL) --requirement requirements/run.lock
 	@$(ITSELF)
+	@touch $@
+
+$(VENV)/.spark: $(VENV)/.run requirements/spark.lock
+	@echo 'installing Spark, which takes a minute'
+	@$(INSTALL) --requirement requirements/spark.lock
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run requirements/test.lock

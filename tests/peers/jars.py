@@ -32,39 +32,44 @@ def java() -> str:
 
 def classpath() -> str:
     """The class path of Apache Kafka with its tools, fetched by Maven on first use."""
-    found = _find()
+    return f"{folder(POM, HOME)}/*"
+
+
+def folder(pom: Path, home: Path) -> Path:
+    """Where the jars that a POM names lie under `home`, fetched by Maven on first use."""
+    found = _find(pom, home)
     if isinstance(found, KafkaAbsent):
         raise found
     return found
 
 
 @functools.cache
-def _find() -> str | KafkaAbsent:
-    """The class path, or why there is none: a fetch that failed is not tried again for every test."""
-    libs, stamp = HOME / "libs", HOME / "fetched"
-    wanted = hashlib.sha256(POM.read_bytes()).hexdigest()
+def _find(pom: Path, home: Path) -> Path | KafkaAbsent:
+    """The folder, or why there is none: a fetch that failed is not tried again for every test."""
+    libs, stamp = home / "libs", home / "fetched"
+    wanted = hashlib.sha256(pom.read_bytes()).hexdigest()
     try:
         java()
         if not stamp.exists() or stamp.read_text() != wanted:
-            _fetch(libs)
+            _fetch(pom, libs)
             stamp.write_text(wanted)
     except KafkaAbsent as absent:
         return absent
-    return f"{libs}/*"
+    return libs
 
 
-def _fetch(libs: Path) -> None:
+def _fetch(pom: Path, libs: Path) -> None:
     maven = shutil.which("mvn")
     if maven is None:
-        raise KafkaAbsent("Maven is not installed, and Apache Kafka's jars are not there yet")
+        raise KafkaAbsent("Maven is not installed, and the jars are not there yet")
     shutil.rmtree(libs, ignore_errors=True)
     libs.mkdir(parents=True)
-    command = [maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies"]
+    command = [maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"]
     command += [f"-DoutputDirectory={libs}", "-DincludeScope=runtime"]
     try:
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=FETCH_SECONDS_MAX)
     except subprocess.TimeoutExpired:
-        raise KafkaAbsent("Maven did not deliver Apache Kafka's jars in time") from None
+        raise KafkaAbsent("Maven did not deliver the jars in time") from None
     if done.returncode != 0:
         lines = [line for line in done.stdout.splitlines() if "ERROR" in line] or ["no reason given"]
-        raise KafkaAbsent(f"Maven could not fetch Apache Kafka's jars: {lines[0]}")
+        raise KafkaAbsent(f"Maven could not fetch the jars: {lines[0]}")

@@ -1,7 +1,7 @@
 """What the kernel says of a server process and its children: CPU time, memory, threads.
 
 Everything is read from /proc, so that the client that drives the server is never counted.
-A server that forks is charged for its children, too.
+A server that forks is charged for its children, too, for those that have ended as well.
 """
 
 import os
@@ -30,7 +30,7 @@ def cpu_seconds(pid: int) -> float:
     for member in family(pid):
         # The command, in parentheses, may hold spaces: the fields are counted from behind it.
         fields = Path(f"/proc/{member}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
+        ticks += sum(map(int, fields[11:15]))
     return ticks / TICKS_PER_SECOND
 
 

@@ -162,6 +162,10 @@ class Cluster:
         """Have `changed` called whenever something new is known."""
         self._listeners.append(changed)
 
+    def unlisten(self, changed: Callable[[], object]) -> None:
+        """Have it called no more."""
+        self._listeners.remove(changed)
+
     def leader(self, topic: str, partition: int) -> Leader | None:
         """Return who leads a partition, as far as is known."""
         known = self.topics.get(topic)

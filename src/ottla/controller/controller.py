@@ -215,7 +215,7 @@ class Controller:
         self, request: UnregisterBrokerRequest, now: Millis
     ) -> Decision[UnregisterBrokerResponse]:
         """UnregisterBroker."""
-        return registration.unregister_broker(self._now(), self._sessions, request)
+        return registration.unregister_broker(self._now(), self._sessions, request, now)
 
     def create_topics(
         self, request: CreateTopicsRequest, now: Millis, describable: Collection[str] | None = None

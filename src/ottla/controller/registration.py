@@ -2,6 +2,8 @@
 
 B1  A broker's epoch is the offset of the log's end when it registered; whoever speaks with another one is refused.
 B6  A second process of the same id is refused while the first is heard from and its connection stands.
+B7  A broker in service is not forgotten: it would go on without a place in the cluster, and nobody would lead what it
+    has. Kafka forgets it all the same.
 """
 
 from typing import TYPE_CHECKING
@@ -98,13 +100,16 @@ def register_controller(
 
 
 def unregister_broker(
-    view: View, sessions: Sessions, request: UnregisterBrokerRequest
+    view: View, sessions: Sessions, request: UnregisterBrokerRequest, now: Millis
 ) -> Decision[UnregisterBrokerResponse]:
     """Forget a broker for good."""
     broker = view.image.brokers.get(request.broker_id)
     if broker is None:
         message = f"Broker ID {request.broker_id} is not currently registered"
         raise BrokerError(ErrorCode.BROKER_ID_NOT_REGISTERED, message)
+    if not broker.fenced and (broker.id == view.node_id or sessions.is_live(broker.id, now)):
+        message = f"Broker ID {broker.id} is in service; it has to be stopped before it is unregistered"
+        raise BrokerError(ErrorCode.INVALID_REQUEST, message)
     sessions.remove(broker.id)
     return Decision(UnregisterBrokerResponse(), tuple(fencing.unregister(view, broker)))
 

@@ -39,7 +39,9 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A request found nobody, or its connection was lost; UNSUPPORTED_VERSION when the other does not know it."""
+    """There is no answer. BROKER_NOT_AVAILABLE or NETWORK_EXCEPTION say that nobody listens or the connection is lost,
+    REQUEST_TIMED_OUT that nothing came, UNSUPPORTED_VERSION that the other does not know the request.
+    """
 
     request_id: int
     node_id: int

@@ -40,6 +40,14 @@ class Follower:
         self.fetch_deadline = now + fetch_timeout_ms
         self.has_fetched = True
 
+    def doubt(self, deadline: int) -> None:
+        """Note that the leader is gone, by its own word or because its connection is: others may try, and so may we.
+
+        Only pre-votes follow from it, so nobody is disturbed whose leader is well.
+        """
+        self.has_fetched = False
+        self.fetch_deadline = min(self.fetch_deadline, deadline)
+
     def grants(self, state: ElectionState, key: ReplicaKey, *, is_current: bool, is_pre_vote: bool) -> bool:
         """True when `key` may have the vote: only a pre-vote, and only while the leader has not proved itself."""
         return is_pre_vote and is_current and not self.has_fetched

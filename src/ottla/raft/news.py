@@ -17,6 +17,7 @@ from ottla.raft.voters import Address
 from ottla.wire.errors import ErrorCode
 
 _STALE = (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+_HOPELESS = (ErrorCode.BROKER_NOT_AVAILABLE, ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_VOTER_KEY)
 
 
 class Endpoint(Protocol):
@@ -108,11 +109,7 @@ def weigh(
     if leader_id != NOBODY and not replica.has_leader:
         hear(replica, leader_id, epoch, addresses, now)
         return None if code == ErrorCode.NONE and isinstance(replica.role, Follower) else True
-    if code in (ErrorCode.BROKER_NOT_AVAILABLE, ErrorCode.INVALID_REQUEST):
-        return False
-    if code == ErrorCode.INVALID_VOTER_KEY:
-        return True
-    return None
+    return False if code in _HOPELESS else None
 
 
 def is_for_us(replica: Replica, cluster_id: str | None) -> bool:

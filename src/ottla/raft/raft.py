@@ -78,6 +78,10 @@ from ottla.wire.messages.remove_raft_voter import RemoveRaftVoterRequest, Remove
 from ottla.wire.messages.update_raft_voter import UpdateRaftVoterRequest, UpdateRaftVoterResponse
 from ottla.wire.messages.vote import VoteRequest, VoteResponse
 
+# A closed connection counts at once, after a moment that keeps two from standing together: a part of the fetch timeout.
+DOUBT_WITHIN = 10
+_GONE = (ErrorCode.BROKER_NOT_AVAILABLE, ErrorCode.NETWORK_EXCEPTION)
+
 ANSWERS: dict[type[Message], Callable[[Replica, Request, int], Message | None]] = {
     VoteRequest: vote.answer,
     BeginQuorumEpochRequest: begin_quorum_epoch.answer,
@@ -241,6 +245,14 @@ class Raft:
             well = vote.take(replica, node_id, VoteResponse(error_code=event.code), now)
         elif event.code == ErrorCode.UNSUPPORTED_VERSION and isinstance(role, Follower):
             role.has_told_leader = True
+        elif (
+            event.code in _GONE
+            and isinstance(role, Follower)
+            and node_id == role.leader.id
+            and role.has_fetched
+        ):
+            # Once for each leader that has proved itself: whoever is cut off alone is not to ask without end.
+            role.doubt(now + replica.draw(max(1, replica.settings.fetch_timeout_ms // DOUBT_WITHIN)))
         replica.peers.answered(node_id, request_id, now, well=well)
 
     def _append(self, event: Append, now: int) -> None:

@@ -40,6 +40,8 @@ _RECORD_BYTES_MIN = 7
 _HEADER_BYTES_MIN = 2
 # Below so many records of one length a guess does not pay.
 _STEPS_MIN = 32
+# A guess is first tried on so many records, which is about what a batch of 16 KB holds.
+_WINDOW = 256
 # A guess that fails takes as long as a dozen records, so at last one is made after so many.
 _PAUSE_MAX = 4096
 # Below so many records a round of numpy over their headers does not pay.
@@ -83,14 +85,16 @@ class HeaderColumns(NamedTuple):
     value_nulls: Flags
 
 
-def decode_columns(batches: Sequence[Batch], bodies: Sequence[Buffer]) -> Columns:
-    """Return the records of these batches, whose bodies are decompressed."""
+def decode_columns(batches: Sequence[Batch], bodies: Sequence[Buffer], *, payloads: bool = True) -> Columns:
+    """Return the records of these batches, whose bodies are decompressed.
+
+    Without `payloads` keys, values and headers are not looked at, and their columns are empty.
+    """
     counts = [batch.record_count for batch in batches]
     data = b"".join(bodies)
-    starts = _locate(data, map(len, bodies), counts)
-    ends = np.empty_like(starts)
-    ends[:-1] = starts[1:]
-    ends[-1:] = len(data)
+    lengths = _locate(data, map(len, bodies), counts)
+    ends = lengths.cumsum()
+    starts = ends - lengths
     raw = np.frombuffer(data, np.uint8)
     try:
         sizes, pos = _varints(raw, starts)
@@ -99,13 +103,15 @@ def decode_columns(batches: Sequence[Batch], bodies: Sequence[Buffer]) -> Column
         pos += 1  # the attributes, which mean nothing yet
         timestamps, pos = _varints(raw, pos, _VARLONG_BYTES_MAX)
         offsets, pos = _varints(raw, pos)
+        if not payloads:
+            pos = pos[:0]
         key_starts, key_ends, key_nulls = _payloads(raw, pos)
         value_starts, value_ends, value_nulls = _payloads(raw, key_ends)
         header_flags = raw.take(value_ends) != 0
     except IndexError:
         raise ProtocolError("batch ends within a record") from None
     # Where there are headers, `decode_headers` has the same question.
-    if ((value_ends + 1 != ends) & ~header_flags).any():
+    if payloads and ((value_ends + 1 != ends) & ~header_flags).any():
         raise ProtocolError("record's fields do not fill its size")
     return Columns(
         data,
@@ -124,10 +130,13 @@ def decode_columns(batches: Sequence[Batch], bodies: Sequence[Buffer]) -> Column
 
 
 def _locate(data: bytes, sizes: Iterable[int], counts: Sequence[int]) -> Numbers:
-    """Return where each record begins, in batches of these sizes and counts of records."""
-    pieces: list[Numbers] = []
-    starts: list[int] = []
-    append = starts.append
+    """Return how long each record is, in batches of these sizes and counts of records, which follow one another."""
+    # Runs of records, how long each of one is and how many there are; those of no one length have a length of their own
+    # in `lengths`, and 0 here.
+    steps: list[int] = []
+    runs: list[int] = []
+    lengths: list[int] = []
+    append = lengths.append
     alone, first, second = _ALONE, _FIRST, _SECOND
     pos = end = wait = 0
     pause = _STEPS_MIN
@@ -145,8 +154,8 @@ def _locate(data: bytes, sizes: Iterable[int], counts: Sequence[int]) -> Numbers
                 elif left >= _STEPS_MIN:
                     found, step = _steps(data, pos, end, left)
                     if found:
-                        pieces += (np.array(starts, np.int64), np.arange(pos, pos + found * step, step))
-                        starts.clear()
+                        steps.append(step)
+                        runs.append(found)
                         pos += found * step
                         left -= found
                         pause = _STEPS_MIN
@@ -156,40 +165,52 @@ def _locate(data: bytes, sizes: Iterable[int], counts: Sequence[int]) -> Numbers
                     pause = min(2 * pause, _PAUSE_MAX)
                     continue
                 left -= turns
+                steps.append(0)
+                runs.append(turns)
                 for _ in range(turns):
-                    append(pos)
                     number = data[pos]
                     if number < 0x80:
-                        pos += alone[number]
-                        continue
-                    more = data[pos + 1]
-                    if more < 0x80:
-                        pos += first[number] + second[more]
+                        length = alone[number]
                     else:
-                        number, width = _size(data, pos)
-                        pos += number + width
+                        more = data[pos + 1]
+                        if more < 0x80:
+                            length = first[number] + second[more]
+                        else:
+                            number, width = _size(data, pos)
+                            length = number + width
+                    append(length)
+                    pos += length
             if pos != end:
                 raise ProtocolError(f"{count} records do not fill the {size} bytes of their batch")
     except IndexError:
         raise ProtocolError("batch ends within its records") from None
-    pieces.append(np.array(starts, np.int64))
-    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+    # From an iterator of known length: a list is looked through for what it may hold, which takes longer than all else.
+    each = np.fromiter(lengths, np.int64, len(lengths))
+    if not any(steps):
+        return each
+    found_steps = np.fromiter(steps, np.int64, len(steps))
+    every = np.repeat(found_steps, runs)
+    if lengths:
+        every[every == 0] = each
+    return every
 
 
 def _steps(data: bytes, pos: int, end: int, count: int) -> tuple[int, int]:
     """How many records from here on, of `count`, are as long as the first, if many are; and how long that is."""
     size, width = _size(data, pos)
     step = size + width
-    window = _STEPS_MIN
+    window = _WINDOW
     while True:
+        window = min(window, count)
         stop = min(end, pos + step * window)
-        found = count
-        for at in range(width):
-            column = data[pos + at : stop : step]
-            found = min(found, len(column) - len(column.lstrip(data[pos + at : pos + at + 1])))
-        if found < window or window >= count:
+        found = window
+        for at in range(pos, pos + width):
+            column = data[at:stop:step]
+            found = min(found, len(column) - len(column.lstrip(data[at : at + 1])))
+            stop = pos + step * found
+        if found < window or window == count:
             return (found, step) if found >= _STEPS_MIN else (0, 0)
-        window = min(window * 4, count)
+        window *= 8
 
 
 def _size(data: bytes, pos: int) -> tuple[int, int]:

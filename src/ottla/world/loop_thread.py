@@ -58,6 +58,11 @@ class LoopThread:
             self.loop.close()
 
     @property
+    def is_alive(self) -> bool:
+        """Whether the thread runs; in a process that was forked it does not."""
+        return self._thread.is_alive()
+
+    @property
     def is_here(self) -> bool:
         """Whether the caller is in the loop's own thread, where it must not wait."""
         return threading.current_thread() is self._thread

@@ -149,6 +149,15 @@ def free_port(host: str = "127.0.0.1") -> int:
         return int(probe.getsockname()[1])
 
 
+def is_served(host: str, port: int, timeout_s: float = 5.0) -> bool:
+    """Say whether somebody accepts connections there."""
+    try:
+        with socket.create_connection((host, port), timeout=timeout_s):
+            return True
+    except OSError:
+        return False
+
+
 def raise_descriptor_limit() -> int:
     """Allow as many descriptors as the system lets us have, and return that number."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

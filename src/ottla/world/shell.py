@@ -2,6 +2,8 @@
 
 import os
 import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import IO, Any
 
 
@@ -33,3 +35,28 @@ def cut_off(stream: IO[Any]) -> None:
         os.close(nowhere)
     except (OSError, ValueError):  # no descriptor behind it, as under a test
         return
+
+
+def set_variable(name: str, value: str) -> None:
+    """Set an environment variable, for this process and those it starts from now on."""
+    os.environ[name] = value
+
+
+@contextmanager
+def variables(values: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for as long as it takes to start somebody."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def is_executable(path: str) -> bool:
+    """Say whether there is a file that may be run."""
+    return os.path.isfile(path) and os.access(path, os.X_OK)

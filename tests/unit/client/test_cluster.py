@@ -178,6 +178,21 @@ def test_listeners_hear_of_news():
     run(test)
 
 
+def test_who_does_not_listen_any_more_hears_nothing():
+    async def test(brokers, cluster):
+        heard = []
+        cluster.listen(heard.clear)
+        listener = lambda: heard.append(cluster.version)  # noqa: E731
+        cluster.listen(listener)
+        await cluster.open()
+        cluster.unlisten(listener)
+        cluster.unlisten(heard.clear)
+        await cluster.refresh()
+        assert heard == [1]
+
+    run(test)
+
+
 def test_the_coordinator_is_found_in_both_forms():
     async def test(brokers, cluster):
         await cluster.open()

@@ -155,6 +155,7 @@ def unregister(stage: Stage, broker: int) -> None:
 def test_a_broker_is_unregistered() -> None:
     stage = Stage(1, 2)
     stage.create(wish("one", assignments={0: [2, 1]}))
+    stage.disconnect(2)
     unregister(stage, 2)
     assert set(stage.image.brokers) == {1}
     assert stage.state("one").leader == 1
@@ -168,10 +169,22 @@ def test_a_broker_that_was_unregistered_may_lack_what_it_had() -> None:
     stage = Stage(1, 2, 3)
     stage.create(wish("one", assignments={0: [2, 3]}, configs={"min.insync.replicas": "2"}))
     epoch = stage.image.brokers[2].epoch
+    stage.heartbeat(2, want_shut_down=True)
+    stage.heartbeat(3)
+    assert stage.heartbeat(2, want_shut_down=True).should_shut_down
     unregister(stage, 2)
     assert stage.state("one").leader == 3
     stage.register(2, incarnation=2, previous_epoch=epoch)
     assert 2 not in stage.state("one").elr
+
+
+@pytest.mark.parametrize("broker", [1, 2])
+def test_a_broker_in_service_is_not_forgotten(broker: int) -> None:
+    stage = Stage(1, 2)
+    with pytest.raises(BrokerError, match=f"Broker ID {broker} is in service") as refused:
+        unregister(stage, broker)
+    assert refused.value.code == ErrorCode.INVALID_REQUEST
+    assert set(stage.image.brokers) == {1, 2}
 
 
 def test_controllers_register_too() -> None:

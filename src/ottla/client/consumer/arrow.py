@@ -17,9 +17,6 @@ A1  Rows are in the order of the chunks, and within a chunk in the order of the 
 A2  What is hidden in `chunk.open_chunk` is not in the table either.
 A3  A name of a header that is no UTF-8 has U+FFFD in the place of its bad bytes, as in Java, since Arrow's strings are
     UTF-8; `poll()` keeps such names as they are.
-
-Keys and values are cut out of the batches by Arrow. All bytes of the batches are laid out as an array of twice as many
-pieces, value, what lies between, value, and so on, of which `take` copies every other one.
 """
 
 from collections.abc import Sequence
@@ -28,14 +25,15 @@ from typing import NamedTuple
 try:
     import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
+
+    from ottla.client.consumer import arrays
 except ImportError as error:
     raise ImportError(f"Arrow needs more than is here ({error}): pip install 'ottla[arrow]'") from error
 
 from ottla.client.consumer.chunk import Chunk, Contents, open_chunk
 from ottla.client.errors import ClientError, RecordTooLarge
 from ottla.wire.batch import LOG_APPEND_TIME, Batch
-from ottla.wire.columns import Columns, Flags, Numbers, decode_columns, decode_headers
+from ottla.wire.columns import decode_columns, decode_headers
 from ottla.wire.compression import Buffer
 from ottla.wire.errors import ProtocolError
 
@@ -132,17 +130,18 @@ def _table(opened: Sequence[Contents]) -> pa.RecordBatch:
     data = pa.py_buffer(columns.data)
     table = pa.RecordBatch.from_arrays(
         [
-            _topics(opened, counts),
-            pa.array(
-                np.repeat(np.array([contents.chunk.partition for contents in opened], np.int32), counts)
+            arrays.names([contents.chunk.topic for contents in opened], counts),
+            arrays.numbers(
+                np.repeat(np.array([contents.chunk.partition for contents in opened], np.int32), counts),
+                pa.int32(),
             ),
-            pa.array(columns.offsets),
-            pa.array(columns.timestamps).view(SCHEMA.field("timestamp").type),
-            pa.array(np.repeat(kinds, each)),
-            pa.array(np.repeat(epochs, each)),
-            _cut_out(data, columns.key_starts, columns.key_ends, columns.key_nulls),
-            _cut_out(data, columns.value_starts, columns.value_ends, columns.value_nulls),
-            _headers(data, columns),
+            arrays.numbers(columns.offsets, pa.int64()),
+            arrays.numbers(columns.timestamps, SCHEMA.field("timestamp").type),
+            arrays.numbers(np.repeat(kinds, each), pa.int8()),
+            arrays.numbers(np.repeat(epochs, each), pa.int32()),
+            arrays.pieces(data, columns.key_starts, columns.key_ends, columns.key_nulls),
+            arrays.pieces(data, columns.value_starts, columns.value_ends, columns.value_nulls),
+            arrays.headers(data, columns, SCHEMA.field("headers").type),
         ],
         schema=SCHEMA,
     )
@@ -151,57 +150,6 @@ def _table(opened: Sequence[Contents]) -> pa.RecordBatch:
         contents.batches and contents.batches[0].base_offset < start
         for contents, start in zip(opened, starts, strict=True)
     ):
-        table = table.filter(pa.array(columns.offsets >= np.repeat(np.array(starts, np.int64), counts)))
+        wanted = columns.offsets >= np.repeat(np.array(starts, np.int64), counts)
+        table = table.filter(arrays.flags(wanted))
     return table
-
-
-def _topics(opened: Sequence[Contents], counts: Sequence[int]) -> pa.Array:
-    names = [contents.chunk.topic.encode() for contents in opened]
-    ends = np.cumsum(np.repeat(np.array([len(name) for name in names], np.int32), counts), dtype=np.int32)
-    text = b"".join([name * count for name, count in zip(names, counts, strict=True)])
-    return pa.Array.from_buffers(pa.string(), len(ends), [None, _offsets(ends), pa.py_buffer(text)])
-
-
-def _cut_out(data: pa.Buffer, starts: Numbers, ends: Numbers, nulls: Flags) -> pa.Array:
-    """The pieces of `data` from each start to its end, which follow one another."""
-    count = len(starts)
-    if nulls.all():
-        return pa.nulls(count, pa.binary())
-    places = np.empty(2 * count + 1, np.int32)
-    places[:-1:2] = starts
-    places[1::2] = ends
-    places[-1] = ends[-1]
-    pieces = pa.Array.from_buffers(pa.binary(), 2 * count, [None, pa.py_buffer(places), data])
-    taken = pieces.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32)))
-    if not nulls.any():
-        return taken
-    validity = pa.py_buffer(np.packbits(~nulls, bitorder="little"))
-    return pa.Array.from_buffers(pa.binary(), count, [validity, *taken.buffers()[1:]])
-
-
-def _headers(data: pa.Buffer, columns: Columns) -> pa.Array:
-    count = len(columns.ends)
-    if not columns.header_flags.any():
-        nothing = pa.array([], _HEADER)
-        return pa.ListArray.from_arrays(pa.array(np.zeros(count + 1, np.int32)), nothing)
-    headers = decode_headers(columns)
-    names = _cut_out(
-        data, headers.name_starts, headers.name_ends, np.zeros(len(headers.name_starts), np.bool_)
-    )
-    values = _cut_out(data, headers.value_starts, headers.value_ends, headers.value_nulls)
-    pairs = pa.StructArray.from_arrays([_text(names), values], fields=list(_HEADER))
-    ends = np.cumsum(headers.counts, dtype=np.int32)
-    return pa.Array.from_buffers(
-        SCHEMA.field("headers").type, count, [None, _offsets(ends)], children=[pairs]
-    )
-
-
-def _offsets(ends: NDArray[np.int32]) -> pa.Buffer:
-    return pa.py_buffer(np.concatenate([np.zeros(1, np.int32), ends]))
-
-
-def _text(names: pa.Array) -> pa.Array:
-    try:
-        return names.cast(pa.string())
-    except pa.ArrowInvalid:
-        return pa.array([name.decode("utf-8", "replace") for name in names.to_pylist()], pa.string())

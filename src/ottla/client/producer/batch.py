@@ -11,7 +11,7 @@ T3  Times are monotonic seconds that somebody else has read.
 """
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.client.errors import ClientError
 from ottla.wire.batch import (
@@ -40,6 +40,16 @@ NARROW_END, WIDE_END = 1 << 6, 1 << 13
 _NUMBER_ENDS = (NARROW_END, WIDE_END, 1 << 20, 1 << 27, 1 << 34)
 _NO_OFFSET = -1
 _NO_TIME = -1
+
+
+class Filled(NamedTuple):
+    """Records that somebody else has put into wire form, and compressed, behind room for the header."""
+
+    buffer: bytearray
+    record_count: int
+    base_timestamp: int
+    max_timestamp: int
+    codec: Codec
 
 
 class Batch:
@@ -120,6 +130,12 @@ class Batch:
         self._watchers: list[tuple[int, Watcher]] | None = None
 
     # Records
+
+    def take(self, filled: Filled) -> None:
+        """Have these records, and no others."""
+        self.buffer, self.count = filled.buffer, filled.record_count
+        self.max_timestamp = filled.max_timestamp
+        self._codec = filled.codec
 
     def stamp(self, timestamp: int) -> None:
         """Prepare for records of another time, or with longer numbers."""

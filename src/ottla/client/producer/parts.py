@@ -36,11 +36,11 @@ class Parts:
     preparation: Preparation | None
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Self:
-        """Make the parts; nothing is started."""
+    def of(cls, settings: Mapping[str, Any], cluster: Cluster | None = None) -> Self:
+        """Make the parts, around a cluster that is there or one of their own; nothing is started."""
         terms, entropy, clock = Terms.of(settings), RealEntropy(), RealClock()
         statistics = Statistics(buffer_bytes=terms.memory_bytes)
-        cluster = Cluster(settings, Links(settings, entropy=entropy))
+        cluster = cluster or Cluster(settings, Links(settings, entropy=entropy))
         choice = Choice(
             partitioner(settings["partitioner.class"]),
             ignores_keys=terms.ignores_keys,

@@ -356,6 +356,8 @@ class Sender:
 
     def close(self) -> "list[asyncio.Task[None]]":
         """Have no more turns; return what is ending."""
+        if self._loop is not None and not self._closed:
+            self._cluster.unlisten(self._learn)
         self._closed = True
         for handle in (self._turn_due, self._alarm):
             if handle is not None:

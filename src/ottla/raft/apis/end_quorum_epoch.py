@@ -67,7 +67,7 @@ def answer(replica: Replica, request: Request, now: int) -> EndQuorumEpochRespon
                 ReplicaKey(each.candidate_id, each.candidate_directory_id)
                 for each in told.preferred_candidates
             ] or [ReplicaKey(id) for id in told.preferred_successors]
-            role.fetch_deadline = now + patience_ms(replica, candidates)
+            role.doubt(now + patience_ms(replica, candidates))
     kind = EndQuorumEpochResponse.TopicData
     partition = kind.PartitionData(
         error_code=code, leader_id=replica.state.leader_id, leader_epoch=replica.epoch

@@ -1,0 +1,1 @@
+"""The data source `ottla` beside Spark's own Kafka connector, in one session."""

@@ -1,0 +1,110 @@
+"""Connections to clusters that outlive a task: Spark's Python processes are used again, and so is what they hold.
+
+C1  A process has one event loop, in a thread of its own, and one open cluster for each set of settings.
+C2  What belongs to the loop is touched on the loop alone. `run` brings work there and waits for it.
+C3  A process that was forked begins anew: the loop's thread stayed behind in its parent.
+C4  A cluster that could not be opened is forgotten, so whoever asks next tries again.
+
+Nothing is closed: idle connections hang up by themselves (`connections.max.idle.ms`), the rest ends with the process.
+"""
+
+from collections.abc import Callable, Coroutine
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import uvloop
+
+from ottla.client.cluster import Cluster
+from ottla.client.errors import ClientError, Closed
+from ottla.client.joint import begin, join
+from ottla.client.links import Links
+from ottla.client.settings.resolve import Settings
+from ottla.world.loop_thread import LoopThread
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from ottla.client.admin.asking import Desk
+
+R = TypeVar("R")
+
+_FOR_EVER = (1 << 31) - 1
+
+
+class Connection:
+    """An open cluster, and the loop it lives on."""
+
+    def __init__(self, settings: Settings, cluster: Cluster, thread: LoopThread) -> None:
+        self.settings = settings
+        self.cluster = cluster
+        self.links = cluster.links
+        self._thread = thread
+
+    @cached_property
+    def desk(self) -> "Desk":
+        """Where questions are asked that are an administrator's, whatever kind of client the settings are for."""
+        # Tasks do without, and start sooner for it.
+        from ottla.client.admin.asking import Desk
+
+        timeouts = {
+            "default.api.timeout.ms": self.settings.get("default.api.timeout.ms", 60_000),
+            "request.timeout.ms": self.settings["request.timeout.ms"],
+        }
+        return Desk(self.cluster, {**timeouts, "retries": _FOR_EVER})
+
+    def run(self, work: Coroutine[Any, Any, R]) -> R:
+        """Run a coroutine on the loop, and wait for what it returns or raises."""
+        return self._thread.run(work)
+
+    def call(self, work: Callable[..., object], *arguments: Any) -> None:
+        """Call a function on the loop, soon; nobody waits for it."""
+        self._thread.call(work, *arguments)
+
+
+class Pool:
+    """The open clusters of one process."""
+
+    def __init__(self, thread: LoopThread) -> None:
+        self.thread = thread
+        self._opening: dict[tuple[object, ...], asyncio.Task[Connection]] = {}
+
+    async def connection(self, settings: Settings) -> Connection:
+        """Return the connection with these settings; called on the loop."""
+        key = _key(settings)
+        task = self._opening.get(key)
+        if task is None:
+            task = self._opening[key] = begin(self._open(settings))
+        try:
+            return await join(task, lambda: Closed("the connection was closed while it was made"))
+        except ClientError:
+            if self._opening.get(key) is task:
+                del self._opening[key]
+            raise
+
+    async def _open(self, settings: Settings) -> Connection:
+        cluster = Cluster(settings, Links(settings))
+        try:
+            await cluster.open(settings.get("max.block.ms"))
+        except BaseException:
+            await cluster.close()
+            raise
+        return Connection(settings, cluster, self.thread)
+
+
+_pool: Pool | None = None
+
+
+def connected(settings: Settings) -> Connection:
+    """Return an open connection for these settings of a consumer, a producer or an admin client.
+
+    NoBroker when none answers within `default.api.timeout.ms`, or `max.block.ms` of a producer.
+    """
+    global _pool
+    pool = _pool
+    if pool is None or not pool.thread.is_alive:
+        pool = _pool = Pool(LoopThread.borrow(uvloop.new_event_loop))
+    return pool.thread.run(pool.connection(settings))
+
+
+def _key(settings: Settings) -> tuple[object, ...]:
+    return (settings.kind, *sorted((name, repr(settings[name])) for name in settings.given))

@@ -1,0 +1,1 @@
+"""Rows into topics, each micro-batch in one transaction."""

@@ -1,0 +1,92 @@
+"""A transaction for each task, for those who want nothing of their driver: `portable=true`.
+
+Each task has a transactional id of its own, and its marker says which micro-batch it has written last. Whoever
+begins with that id fences whoever had it, and so of two attempts of one task only one commits.
+
+B1  Rows are written once, if a task that is run again has the same rows. Spark sees to that for a stream whose
+    partitions stay the same: no `spark.sql.adaptive.streaming.stateless.enabled`, and as many partitions as before.
+B2  A micro-batch is not atomic: readers may see what one task has written before another has.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.spark.connection import Connection, connected
+from ottla.spark.sink.carrier import Carrier, Ends
+from ottla.spark.sink.encoding import Sealed
+from ottla.spark.sink.marker import Marker
+from ottla.spark.sink.message import Written
+from ottla.spark.sink.options import SinkOptions
+from ottla.spark.sink.task import Assignment, chunks, encoder
+from ottla.spark.sink.transaction import abort, begin, end, is_written, marked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+
+def write_alone(options: SinkOptions, name: str | None, rows: "Iterator[pa.RecordBatch]") -> Written:
+    """Write the rows of a task, in its own transaction, unless they are written."""
+    task = Assignment()
+    query_id = options.query_id or task.query_id
+    batch_id = task.batch_id if options.batch_id is None else options.batch_id
+    marker = None if query_id is None or batch_id is None else Marker(query_id, batch_id)
+    own = f"{name or f'ottla-{query_id}'}-{task.part}"
+    connection = connected(options.settings())
+    lone: Lone | None = None
+    for batches in chunks(encoder(options, connection).encode(rows)):
+        if lone is None:
+            lone = connection.run(Lone.begin(options, connection, own, marker))
+        connection.run(lone.take(batches))
+    if lone is not None:
+        connection.run(lone.end())
+    return Written()
+
+
+class Lone:
+    """The transaction of one task; every call is made on the loop."""
+
+    def __init__(self, carrier: Carrier, name: str, marker: Marker | None) -> None:
+        self._carrier = carrier
+        self._name = name
+        self._marker = marker
+        self._ends: Ends = {}
+        self._is_written = False
+
+    @classmethod
+    async def begin(
+        cls, options: SinkOptions, connection: Connection, name: str, marker: Marker | None
+    ) -> "Lone":
+        """Fence other attempts of the task, and find out whether one of them was done."""
+        made = cls(Carrier(options.settings(name, options.timeout_ms), connection.cluster), name, marker)
+        try:
+            await begin(made._carrier)
+            made._is_written = marker is not None and await is_written(connection, name, marker)
+            if not made._is_written:
+                made._carrier.transactor.begin()
+        except BaseException:
+            await made._carrier.close()
+            raise
+        return made
+
+    async def take(self, batches: list[Sealed]) -> None:
+        """Write some of its batches, unless they are written; those that come again are read all the same."""
+        if self._is_written:
+            return
+        try:
+            self._ends |= await self._carrier.carry(batches)
+        except BaseException as error:
+            await abort(self._carrier, error)
+            await self._carrier.close()
+            raise
+
+    async def end(self) -> None:
+        """Commit."""
+        try:
+            if self._is_written:
+                return
+            if self._marker is not None:
+                await self._carrier.offsets(self._name, marked(self._marker, self._ends, {}))
+            await end(self._carrier, known_again=self._marker is not None)
+        finally:
+            await self._carrier.close()

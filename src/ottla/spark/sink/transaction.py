@@ -1,0 +1,153 @@
+"""One transaction for one micro-batch, begun and ended by the driver.
+
+    begin   InitProducerId     ends what a former driver left open, and fences it
+    ask     the marker         is the batch there? then there is nothing to do
+    write   the batches of all tasks
+    mark    TxnOffsetCommit    the marker, and the offsets of the source where they are known
+    end     EndTxn             from here on the batch is there, all of it
+
+X1  The marker is read after the beginning: whoever could have changed it is fenced by then.
+X2  Whoever is fenced begins again, and so asks the marker again: two drivers of one query write a batch once. Without
+    a marker that holds until the end is asked for, and no longer.
+X3  What is written are the messages of tasks that Spark has accepted, one for each. A task that failed, was tried
+    again or was overtaken by its double has written nothing.
+X4  The end is asked for with one request until it is answered, so however often it arrives it happens once. If the
+    time for that runs out, nobody knows; the marker tells whoever comes next.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ottla.client.admin.offsets import Offsets
+from ottla.client.errors import ClientError, Fenced, MustAbort, Refused, TimedOut
+from ottla.client.record import OffsetAndMetadata, TopicPartition
+from ottla.client.settings.resolve import Settings
+from ottla.spark.connection import Connection, connected
+from ottla.spark.sink.carrier import Carrier, Ends
+from ottla.spark.sink.checkpoint import here
+from ottla.spark.sink.marker import Marker
+from ottla.spark.sink.options import SinkOptions
+from ottla.spark.sink.refusal import LOGGER, NotWritten, PerhapsWritten
+from ottla.spark.sink.spool import Spool
+from ottla.wire.errors import ErrorCode
+
+_TRIES = 3
+_NOBODY_ELSE = (
+    "let one query at a time have this transactionalId; if it is the only one, raise transactionTimeout"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Undertaking:
+    """What is to be written, in whose name."""
+
+    transactional_id: str
+    marker: Marker | None
+    spools: Sequence[Spool]
+    source: Mapping[str, Mapping[TopicPartition, int]]
+    """What is known of the source: offsets by the ids of their topics."""
+
+
+def write_once(options: SinkOptions, undertaking: Undertaking) -> bool:
+    """Write all of it in one transaction, unless the marker says that it is written; whether it was not."""
+    settings = options.settings(undertaking.transactional_id, options.timeout_ms)
+    connection = connected(options.settings())
+    return connection.run(_write_once(settings, connection, undertaking))
+
+
+async def _write_once(settings: Settings, connection: Connection, undertaking: Undertaking) -> bool:
+    for left in reversed(range(_TRIES)):
+        carrier = Carrier(settings, connection.cluster)
+        try:
+            return await attempt(carrier, connection, undertaking)
+        except Fenced as error:
+            if not left:
+                name = undertaking.transactional_id
+                raise NotWritten(
+                    f"{name} was taken over by another writer {_TRIES} times", hint=_NOBODY_ELSE
+                ) from error
+            LOGGER.warning(
+                "%s was taken over by another writer, and is taken back", undertaking.transactional_id
+            )
+        finally:
+            await carrier.close()
+    raise AssertionError("the last try returns or raises")
+
+
+async def attempt(carrier: Carrier, connection: Connection, undertaking: Undertaking) -> bool:
+    """Write it once, if it is not written, as the one producer of the transactional id. Raises Fenced if it is not."""
+    name, marker = undertaking.transactional_id, undertaking.marker
+    await begin(carrier)
+    if marker is not None and await is_written(connection, name, marker):
+        return False
+    carrier.transactor.begin()
+    try:
+        ends = await carrier.carry(batch for spool in undertaking.spools for batch in spool.batches())
+        if marker is not None:
+            source = await here(connection.cluster, undertaking.source)
+            if source or ends:
+                await carrier.offsets(name, marked(marker, ends, source))
+    except BaseException as error:
+        await abort(carrier, error)
+        raise
+    await end(carrier, known_again=marker is not None)
+    return True
+
+
+async def begin(carrier: Carrier) -> None:
+    """Become the one producer of the transactional id."""
+    try:
+        await carrier.transactor.initialize()
+    except Refused as error:
+        if error.code is not ErrorCode.INVALID_TRANSACTION_TIMEOUT:
+            raise
+        raise NotWritten(
+            f"the brokers do not allow a transaction of {carrier.transaction_s:g} s",
+            hint="lower the option transactionTimeout, or raise transaction.max.timeout.ms of the brokers",
+        ) from error
+
+
+async def is_written(connection: Connection, name: str, marker: Marker) -> bool:
+    """Say whether the marker of a batch, or of a later one, is there."""
+    found = await Offsets(connection.desk).committed(name, require_stable=True)
+    covered = marker.is_covered(found.values())
+    if covered:
+        LOGGER.info("batch %d of query %s is written already", marker.batch_id, marker.query_id)
+    return covered
+
+
+async def end(carrier: Carrier, *, known_again: bool) -> None:
+    """Commit. After Fenced and PerhapsWritten the outcome is not known; `known_again` says that it can be asked for."""
+    try:
+        await carrier.commit()
+    except MustAbort as error:
+        await abort(carrier, error)
+        raise error.__cause__ or error from None
+    except TimedOut as error:
+        hint = "start the query again: it finds out" if known_again else "look before you write it again"
+        raise PerhapsWritten(f"nobody answered whether the rows are written: {error}", hint=hint) from error
+    except Fenced as error:
+        if known_again:
+            raise
+        raise PerhapsWritten(
+            f"another writer came between: {error}", hint="look before you write it again"
+        ) from error
+
+
+async def abort(carrier: Carrier, because: BaseException) -> None:
+    """Leave nothing open that would keep readers waiting; if that fails, the next beginning or the time does it."""
+    if isinstance(because, Fenced):
+        return
+    try:
+        await carrier.transactor.abort()
+    except ClientError as error:
+        LOGGER.warning("a transaction was left open: %s", error)
+
+
+def marked(
+    marker: Marker, ends: Ends, source: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Return the offsets that carry the marker: those of the source, else the ends of the partitions written."""
+    # Behind the last record comes the mark of the transaction itself.
+    chosen = source or {place: end + 1 for place, end in ends.items()}
+    return {place: OffsetAndMetadata(offset, metadata=str(marker)) for place, offset in chosen.items()}

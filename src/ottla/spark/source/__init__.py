@@ -1,0 +1,1 @@
+"""Reads topics into Spark: which partitions, from where to where, in how many tasks, as Arrow."""

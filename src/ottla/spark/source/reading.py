@@ -1,0 +1,77 @@
+"""Reads what a task was told to read: takes what was fetched, and makes rows of it while more is on its way."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from ottla.client.consumer.arrow import BYTES_MAX
+from ottla.client.consumer.chunk import Chunk, Contents, open_chunk
+from ottla.client.errors import RecordTooLarge
+from ottla.spark.connection import connected
+from ottla.spark.source.feed import Feed, Portion
+from ottla.spark.source.options import SourceOptions
+from ottla.spark.source.table import Table
+from ottla.spark.source.task import Task
+from ottla.wire.batch import Batch
+from ottla.wire.columns import decode_columns, decode_headers
+from ottla.wire.compression import Buffer
+from ottla.wire.errors import ProtocolError
+
+# A portion that is compressed may hold many times its size: so much of it is opened at once.
+_OPEN_BYTES_MAX = 8 << 20
+
+
+def read(options: SourceOptions, task: Task) -> Iterator[pa.RecordBatch]:
+    """Return the records of a range, in their order."""
+    connection = connected(options.settings)
+    feed = Feed(connection, options, task)
+    table = Table(options.columns)
+    connection.call(feed.start)
+    try:
+        while (portion := feed.portions.get()) is not None:
+            if isinstance(portion, Exception):
+                raise portion
+            yield from rows_of(portion, table, task.end)
+            del portion  # its buffer is used again once nobody has it
+            connection.call(feed.took)
+    finally:
+        connection.call(feed.stop)
+
+
+def rows_of(portion: Portion, table: Table, end: int) -> Iterator[pa.RecordBatch]:
+    """Return the rows of a portion before an offset; raises what is wrong with a batch, after the rows before it."""
+    chunk = portion.chunk
+    while True:
+        contents = _opened(chunk)
+        rows = _tabled(contents, table, end)
+        if rows is not None and rows.num_rows:
+            yield rows
+        next_offset = contents.next_offset
+        if contents.fault is not None:
+            if next_offset < end:
+                raise contents.fault
+            return
+        if next_offset >= min(portion.end_offset, end) or next_offset <= chunk.start_offset:
+            return
+        chunk = chunk._replace(start_offset=next_offset)
+
+
+def _opened(chunk: Chunk) -> Contents:
+    contents = open_chunk(chunk, _OPEN_BYTES_MAX)
+    if isinstance(contents.fault, RecordTooLarge) and not contents.batches:
+        return open_chunk(chunk, BYTES_MAX, 1)
+    return contents
+
+
+def _tabled(contents: Contents, table: Table, end: int) -> pa.RecordBatch | None:
+    if not contents.batches:
+        return None
+    try:
+        return table.rows(contents, end)
+    except ProtocolError:
+        contents.keep_readable(_prove)
+        return table.rows(contents, end) if contents.batches else None
+
+
+def _prove(batch: Batch, body: Buffer) -> None:
+    decode_headers(decode_columns([batch], [body]))

@@ -1,0 +1,28 @@
+"""What a task of Spark's is told to read; it travels from the planner to the task."""
+
+from pyspark.sql.datasource import InputPartition
+
+from ottla.client.record import TopicPartition
+from ottla.spark.source.ranges import OffsetRange
+
+
+class Task(InputPartition):
+    """A range of one partition, and the id its topic had when this was planned, empty where brokers have none."""
+
+    def __init__(self, topic: str, partition: int, start: int, end: int, topic_id: str = "") -> None:
+        super().__init__(None)
+        self.topic = topic
+        self.partition = partition
+        self.start = start
+        self.end = end
+        self.topic_id = topic_id
+
+    @classmethod
+    def of(cls, planned: OffsetRange, topic_id: str) -> "Task":
+        """Make a task of a range."""
+        return cls(*planned.partition, planned.start, planned.end, topic_id)
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """The partition."""
+        return TopicPartition(self.topic, self.partition)

@@ -1,0 +1,65 @@
+"""Streams and tables over topics, said in Python and run by Spark: what Kafka Streams is to Java.
+
+from ottla.streams import App
+
+app = App("word-count", "localhost:9092")
+words = app.stream("lines").flat_map_values(lambda line: line.lower().split())
+words.group_by(lambda word: word).count().to("counts")
+app.start()
+"""
+
+from importlib.util import find_spec
+
+if find_spec("pyspark") is None:
+    raise ImportError(
+        f"{__name__} needs PySpark, which is not installed\nhint: pip install 'ottla[spark]'", name="pyspark"
+    )
+
+from ottla.streams.app import App
+from ottla.streams.errors import StreamsError, TopologyChanged, TopologyError, TypeMismatch, Unreadable
+from ottla.streams.processor import Processor
+from ottla.streams.stores import Store, WindowStore
+from ottla.streams.stream import Stream
+from ottla.streams.table import GlobalTable, Table
+from ottla.streams.trial import record
+from ottla.streams.types.serde import Serde, serde
+from ottla.streams.types.struct import Row, Window, Windowed
+from ottla.streams.windows import (
+    Hopping,
+    JoinWindow,
+    Session,
+    Sliding,
+    TimeLimit,
+    Tumbling,
+    WindowClose,
+    within,
+)
+
+__all__ = [
+    "App",
+    "Stream",
+    "Table",
+    "GlobalTable",
+    "Tumbling",
+    "Hopping",
+    "Sliding",
+    "Session",
+    "JoinWindow",
+    "within",
+    "WindowClose",
+    "TimeLimit",
+    "Serde",
+    "serde",
+    "Processor",
+    "Store",
+    "WindowStore",
+    "Row",
+    "Window",
+    "Windowed",
+    "record",
+    "StreamsError",
+    "TopologyError",
+    "TopologyChanged",
+    "TypeMismatch",
+    "Unreadable",
+]

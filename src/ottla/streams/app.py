@@ -1,0 +1,192 @@
+"""An app: a topology, and the ways to run it.
+
+app = App("word-count", "localhost:9092")
+words = app.stream("lines").flat_map_values(lambda line: line.lower().split())
+words.group_by(lambda word: word).count().to("counts")
+app.start()
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ottla.client.record import Record
+from ottla.streams.describe import described
+from ottla.streams.errors import TopologyError
+from ottla.streams.functions import function
+from ottla.streams.plan.function import Function
+from ottla.streams.plan.sources import GlobalTableSource, Source, StreamSource, TableSource
+from ottla.streams.plan.topology import Plan, Topology
+from ottla.streams.settings import app_settings
+from ottla.streams.stream import Stream
+from ottla.streams.table import GlobalTable, Table
+from ottla.streams.types.serde import Serde, serde
+from ottla.streams.types.type import Instant, Integer
+
+if TYPE_CHECKING:
+    from ottla.streams.running import Running
+
+
+class App:
+    """A topology with a name, which is that of its consumer group and of its checkpoint.
+
+    `settings` are those of ottla.streams.settings.AppSettings, and those of Kafka's clients with underscores for dots.
+    """
+
+    def __init__(
+        self, name: str, bootstrap_servers: str | Sequence[str] | None = None, **settings: Any
+    ) -> None:
+        self.settings = app_settings(name, bootstrap_servers, settings)
+        self._topology = Topology()
+        self._read: dict[tuple[Any, ...], Source] = {}
+
+    @property
+    def name(self) -> str:
+        """What the app is called."""
+        return self.settings.name
+
+    def stream(
+        self,
+        topic: str | Sequence[str] | None = None,
+        *,
+        key: Any = str,
+        value: Any = str,
+        pattern: str | None = None,
+        timestamp: Any = None,
+        starting: str | None = None,
+        name: str | None = None,
+    ) -> Stream:
+        """Return the records of a topic, of several, or of all whose name is of a pattern.
+
+        `key` and `value` are types or serdes. `timestamp` is a function whose result, milliseconds or a datetime,
+        is taken for the record's time.
+        """
+        source = self._source(StreamSource, topic, key, value, pattern, timestamp, starting, name)
+        return Stream(self._topology, source)
+
+    def table(
+        self,
+        topic: str,
+        *,
+        key: Any = str,
+        value: Any = str,
+        timestamp: Any = None,
+        name: str | None = None,
+    ) -> Table:
+        """Return a topic read as a table: the latest value of each key; a null value deletes, a null key is passed
+        over.
+        """
+        return Table(
+            self._topology, self._source(TableSource, topic, key, value, None, timestamp, "earliest", name)
+        )
+
+    def global_table(
+        self, topic: str, *, key: Any = str, value: Any = str, name: str | None = None
+    ) -> GlobalTable:
+        """Return a topic read as a table that is there in full wherever a stream is joined with it."""
+        return GlobalTable(
+            self._topology, self._source(GlobalTableSource, topic, key, value, None, None, "earliest", name)
+        )
+
+    def _source(
+        self,
+        make: type[Source],
+        topic: str | Sequence[str] | None,
+        key: Any,
+        value: Any,
+        pattern: str | None,
+        timestamp: Any,
+        starting: str | None,
+        name: str | None,
+    ) -> Source:
+        topics = (topic,) if isinstance(topic, str) else tuple(topic or ())
+        if bool(topics) is (pattern is not None):
+            raise TopologyError("a source reads topics, or those of a pattern")
+        starting = starting or self.settings.starting
+        if starting not in ("earliest", "latest"):
+            raise TopologyError(f"starting is {starting!r}", hint="it is earliest or latest")
+        keys, values = serde(key), serde(value)
+        same = (make, topics, pattern, keys, values, timestamp, starting)
+        if name is None and same in self._read:
+            return self._read[same]
+        node = make(
+            name=self._topology.name(make.kind, name),
+            topics=topics,
+            pattern=pattern,
+            key=keys.type,
+            value=values.type,
+            key_serde=keys,
+            value_serde=values,
+            timestamp=_timestamp(timestamp, keys, values),
+            starting=starting,
+        )
+        self._read[same] = node
+        return self._topology.add(node)
+
+    def plan(self) -> Plan:
+        """Return the topology as it is now, frozen."""
+        return self._topology.plan()
+
+    def describe(self) -> None:
+        """Print the topology, operator by operator, and as a picture in Mermaid's words."""
+        sys.stdout.write(described(self.name, self.plan()))
+
+    def run(self, *, count: int | None = None, timeout: float | None = None) -> list[Record]:
+        """Run until `count` records have come out, or until none has for `timeout` seconds; return them.
+
+        With neither, run until everything is done that is there now. A micro-batch is done as a whole, so there may
+        be more than `count`. What the topology writes is written; records without a sink are only returned.
+        """
+        from ottla.streams.running import run
+
+        return run(self.settings, self._whole(), count, timeout)
+
+    def start(self, *, block: bool = True) -> "Running":
+        """Run for good, with a line on stderr that says how it goes, until Ctrl-C, SIGTERM or a failure.
+
+        With block=False return at once what can be waited for, asked and stopped.
+        """
+        from ottla.streams.running import start
+
+        plan = self._whole()
+        if not plan.sinks:
+            raise TopologyError(
+                "nothing comes of this topology", hint="end it with to(…), for_each(…) or print()"
+            )
+        return start(self.settings, plan, block=block)
+
+    def test(self, given: Mapping[str, Sequence[Any]], *, batches: int = 1) -> dict[str, list[Record]]:
+        """Run the topology on given records and return what it writes, by topic. No broker is needed.
+
+        A record is a Record, a pair of key and value, a triple with a timestamp, or a value alone. One without a
+        timestamp comes a millisecond after the one before it. With `batches` they come in so many micro-batches. What
+        is written to a topic that the topology reads is read. Without a sink, records are returned under the names of
+        the operators that nobody reads.
+        """
+        from ottla.streams.trial import trial
+
+        return trial(self.settings, self._whole(), given, batches)
+
+    def _whole(self) -> Plan:
+        plan = self.plan()
+        if not plan.nodes:
+            raise TopologyError("there is nothing to run", hint="begin with app.stream(…) or app.table(…)")
+        return plan
+
+
+def _timestamp(given: Any, keys: Serde, values: Serde) -> Function | None:
+    if given is None:
+        return None
+    offered = {"key": keys.type, "value": values.type}
+    found = function(given, offered, "timestamp", _result(given, offered))
+    if not isinstance(found.result, Instant | Integer):
+        raise TopologyError(f"timestamp: the function at {found.place} returns {found.result}, no time")
+    return found
+
+
+def _result(given: Any, offered: dict[str, Any]) -> Any:
+    """What a function of times returns: where nothing says so, a number or a datetime, which is seen when it has."""
+    try:
+        return function(given, offered, "timestamp").result
+    except TopologyError:
+        return Integer()

@@ -1,0 +1,1 @@
+"""Python functions read as expressions, which Spark computes without calling Python."""

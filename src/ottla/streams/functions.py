@@ -1,0 +1,164 @@
+"""What a user gave as a function becomes a Function: what to call it with, what it returns, whether Spark can compute
+it.
+
+Each operator offers its functions some things, in an order, the key first. A function of fewer arguments gets the last
+ones: a mapper of one argument gets the value, an adder of two gets value and aggregate.
+
+The type of what it returns is, in this order: what the operator was told (`value=int`), what the function says of
+itself (`-> int`, or a class that is called), what its expression comes to. A function of which nothing of this is
+known is refused when the topology is built, rather than guessed at when it runs.
+"""
+
+import collections.abc
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ottla.streams.errors import TopologyError, TypeMismatch
+from ottla.streams.expression.tracing import trace
+from ottla.streams.expression.tree import Call, Expression
+from ottla.streams.plan.function import Function
+from ottla.streams.types.build import type_of
+from ottla.streams.types.struct import bare
+from ottla.streams.types.type import Array, Boolean, Integer, Real, Type
+
+_MANY = (
+    list,
+    set,
+    tuple,
+    collections.abc.Iterable,
+    collections.abc.Iterator,
+    collections.abc.Sequence,
+    collections.abc.Generator,
+    collections.abc.Collection,
+)
+
+
+def function(
+    call: Callable[..., Any],
+    offered: Mapping[str, Type],
+    what: str,
+    result: Type | None = None,
+    *,
+    many: bool = False,
+    traced: bool = True,
+) -> Function:
+    """Return a user's function as an operator wants it; `what` is how errors call it.
+
+    `result` is the type it must return, where that is known; with `many`, of each of the things it returns.
+    """
+    if not callable(call):
+        raise TopologyError(f"{what} takes a function, and was given {call!r:.100}")
+    names = tuple(offered)
+    taken = _taken(call, names, what)
+    place = place_of(call)
+    expression = trace(call, {name: offered[name] for name in taken}) if traced else None
+    if many and expression is not None and not isinstance(expression.type, Array):
+        expression = None
+    if result is None:
+        result = _told(call, many)
+    if result is None and expression is not None:
+        result = _element(expression, many)
+    if result is None:
+        raise TopologyError(
+            f"{what}: nothing says what the function at {place} returns",
+            hint="give the type, as in value=int or key=str, or say it in the function: def f(...) -> int",
+        )
+    if expression is not None:
+        expression = _fitted(expression, result, many, what, place)
+    return Function(call, taken, result, place, expression)
+
+
+def predicate(call: Callable[..., Any], offered: Mapping[str, Type], what: str) -> Function:
+    """Return a user's function that is true or false."""
+    return function(call, offered, what, Boolean())
+
+
+def action(call: Callable[..., Any], offered: Mapping[str, Type], what: str) -> Function:
+    """Return a user's function whose result is nobody's business."""
+    return function(call, offered, what, Boolean(), traced=False)
+
+
+def _element(expression: Expression, many: bool) -> Type:
+    found = expression.type
+    if many:
+        assert isinstance(found, Array)
+        found = found.of
+    return bare(found)
+
+
+def _fitted(expression: Expression, wanted: Type, many: bool, what: str, place: str) -> Expression | None:
+    """The expression, if it is of the type that is wanted or can be made so without loss."""
+    found = _element(expression, many)
+    if found == wanted:
+        return expression
+    if isinstance(wanted, Real) and isinstance(found, Real | Integer) and not many:
+        return Call(wanted, "to_real", (expression,))
+    if isinstance(wanted, Integer) and isinstance(found, Integer):
+        return None  # whether it fits is seen when there is a value
+    if type(wanted) is type(found):
+        return None
+    raise TypeMismatch(f"{what}: the function at {place} returns {found}, not {wanted}")
+
+
+def _taken(call: Callable[..., Any], names: tuple[str, ...], what: str) -> tuple[str, ...]:
+    try:
+        parameters = list(inspect.signature(call).parameters.values())
+    except (TypeError, ValueError):  # written in C, and silent about itself
+        return names[-1:]
+    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        return names
+    places = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    needed = [each for each in places if each.default is each.empty]
+    keywords = [each for each in parameters if each.kind is each.KEYWORD_ONLY and each.default is each.empty]
+    if len(needed) > len(names) or keywords or (names and not places):
+        raise TopologyError(
+            f"{what}: the function at {place_of(call)} wants {len(needed) or 'no'} arguments and gets "
+            f"{' and '.join(names) or 'none'}"
+        )
+    # A class with a default for its only argument is still called with something.
+    count = len(needed) or min(1, len(names))
+    return names[len(names) - count :]
+
+
+def _told(call: Callable[..., Any], many: bool) -> Type | None:
+    if isinstance(call, type):
+        return None if many else type_of(call)
+    if call is len:
+        return Integer()
+    try:
+        found = typing.get_type_hints(call).get("return")
+    except (TypeError, NameError, AttributeError):
+        return None
+    if found is None or found is type(None):
+        return None
+    if many:
+        arguments = typing.get_args(found)
+        if typing.get_origin(found) not in _MANY or not arguments:
+            return None
+        found = arguments[0]
+    return bare(type_of(found))
+
+
+def place_of(call: Any) -> str:
+    """Return where a function stands, as file:line."""
+    found = inspect.unwrap(call) if callable(call) else call
+    found = getattr(found, "func", found)  # functools.partial
+    code = getattr(found, "__code__", None)
+    if code is None and isinstance(found, type):
+        try:
+            return f"{_short(inspect.getsourcefile(found) or '?')}:{inspect.getsourcelines(found)[1]}"
+        except (OSError, TypeError):
+            return getattr(found, "__qualname__", repr(found))
+    if code is None:
+        return str(getattr(found, "__qualname__", None) or repr(found))
+    return f"{_short(code.co_filename)}:{code.co_firstlineno}"
+
+
+def _short(path: str) -> str:
+    try:
+        return str(Path(path).relative_to(Path.cwd()))
+    except ValueError:
+        return path

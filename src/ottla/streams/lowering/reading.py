@@ -1,0 +1,217 @@
+"""Records of a topic as they come become records of a stream: decoded, or set apart.
+
+A record that cannot be read goes to the dead-letter topic where there is one. Otherwise the query fails with its topic,
+partition and offset, nothing is committed, and it is read again when the query starts again.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+
+from ottla.streams.errors import FunctionFailed, Unreadable
+from ottla.streams.lowering.calling import caller, loader
+from ottla.streams.lowering.columns import computed
+from ottla.streams.lowering.context import Context
+from ottla.streams.lowering.datatypes import arrow_type, spark_type
+from ottla.streams.lowering.decoding import decodable, decoded, parsed
+from ottla.streams.lowering.envelope import TAIL, TAIL_NAMES, schema
+from ottla.streams.lowering.steps import OFFERED
+from ottla.streams.plan.sources import Source, TableSource
+from ottla.streams.types.codec import plain_decoder
+from ottla.streams.types.serde import Serde
+from ottla.streams.types.type import Instant
+
+_HALVES = ("key", "value")
+# The headers of Kafka Streams' own dead letters.
+_HEADER = "__streams.errors."
+EXCEPTION = f"{Unreadable.__module__}.{Unreadable.__qualname__}"
+
+
+def lower_source(node: Source, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Read a topic."""
+    frame = _read(node, context)
+    if context.dead_letters is not None:
+        frame = frame.where(F.col("reason").isNull()).select(*_HALVES, *TAIL_NAMES)
+    else:
+        good = F.col("reason").isNull()
+        frame = frame.select(
+            *(F.when(good, F.col(half)).otherwise(_complaint(node)).alias(half) for half in _HALVES),
+            *TAIL_NAMES,
+        )
+    return frame if node.timestamp is None else _timestamped(frame, node)
+
+
+def lower_table_source(node: TableSource, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Read a topic whose records are the changes of a table."""
+    from ottla.streams.lowering.stateful.table import lower_table
+
+    return lower_table(node, [lower_source(node, inputs, context)], context)
+
+
+def dead_letters(node: Source, context: Context) -> DataFrame:
+    """Return the records of a source that cannot be read, as they are to be written."""
+    assert context.dead_letters is not None
+    told = {
+        "exception": F.lit(EXCEPTION),
+        "message": F.col("reason"),
+        "stacktrace": F.lit(""),
+        "topic": F.col("topic"),
+        "partition": F.col("partition").cast("string"),
+        "offset": F.col("offset").cast("string"),
+    }
+    added = F.array(
+        *(
+            F.struct(F.lit(_HEADER + name).alias("key"), text.cast("binary").alias("value"))
+            for name, text in told.items()
+        )
+    )
+    empty = F.array().cast("array<struct<key:string,value:binary>>")
+    return (
+        _read(node, context)
+        .where(F.col("reason").isNotNull())
+        .select(
+            F.lit(context.dead_letters).alias("topic"),
+            F.lit(None).cast("int").alias("partition"),
+            F.col("raw_key").alias("key"),
+            F.col("raw_value").alias("value"),
+            F.concat(F.coalesce(F.col("headers"), empty), added).alias("headers"),
+            "timestamp",
+        )
+    )
+
+
+def _complaint(node: Source) -> Column:
+    return F.raise_error(
+        F.concat(
+            F.lit(f"{node.name}: the record "),
+            F.concat_ws("", F.col("topic"), F.lit("-"), F.col("partition"), F.lit("@"), F.col("offset")),
+            F.lit(" cannot be read: "),
+            F.col("reason"),
+        )
+    )
+
+
+def _read(node: Source, context: Context) -> DataFrame:
+    """Return key, value, reason, raw_key, raw_value and the rest of the envelope."""
+    raw = context.read(node).select(
+        F.col("key").alias("raw_key"),
+        F.col("value").alias("raw_value"),
+        F.unix_millis(F.col("timestamp")).alias("timestamp"),
+        "headers",
+        "topic",
+        "partition",
+        "offset",
+    )
+    if not (decodable(node.key_serde) and decodable(node.value_serde)):
+        return _read_by_python(raw, node)
+    serdes = dict(zip(_HALVES, (node.key_serde, node.value_serde), strict=True))
+    found = raw.select(
+        "*", *(parsed(serde, F.col(f"raw_{half}")).alias(f"parsed_{half}") for half, serde in serdes.items())
+    )
+    halves = {
+        half: decoded(serde, F.col(f"raw_{half}"), F.col(f"parsed_{half}")) for half, serde in serdes.items()
+    }
+    reasons = [F.concat(F.lit(f"{half}: "), each.reason) for half, each in halves.items()]
+    return found.select(
+        *(each.value.cast(spark_type(serdes[half].type)).alias(half) for half, each in halves.items()),
+        F.coalesce(*reasons).alias("reason"),
+        "raw_key",
+        "raw_value",
+        *TAIL_NAMES,
+    )
+
+
+def _read_by_python(raw: DataFrame, node: Source) -> DataFrame:
+    halves = [
+        _Half(half, serde) for half, serde in zip(_HALVES, (node.key_serde, node.value_serde), strict=True)
+    ]
+    wanted = StructType(
+        [
+            StructField("key", spark_type(node.key)),
+            StructField("value", spark_type(node.value)),
+            StructField("reason", StringType()),
+            StructField("raw_key", BinaryType()),
+            StructField("raw_value", BinaryType()),
+            *TAIL,
+        ]
+    )
+    names = wanted.names
+
+    def batches(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in given:
+            reasons: list[str | None] = [None] * batch.num_rows
+            columns = {each.name: each.column(batch.column(f"raw_{each.name}"), reasons) for each in halves}
+            columns["reason"] = pa.array(reasons, pa.string())
+            yield pa.RecordBatch.from_arrays(
+                [columns[name] if name in columns else batch.column(name) for name in names], names=names
+            )
+
+    return raw.mapInArrow(batches, wanted)
+
+
+class _Half:
+    """The keys or the values of records, read by Python."""
+
+    def __init__(self, name: str, serde: Serde) -> None:
+        self.name = name
+        self._decode = plain_decoder(serde)
+        self._type = arrow_type(serde.type)
+
+    def column(self, data: Any, reasons: list[str | None]) -> Any:
+        """Return the column of what could be read; why the rest could not is put down in `reasons`."""
+        found: list[Any] = []
+        for n, each in enumerate(data.to_pylist()):
+            value = None
+            if each is not None:
+                try:
+                    value = self._decode(each)
+                except Unreadable as error:
+                    reasons[n] = reasons[n] or f"{self.name}: {error.args[0]}"
+            found.append(value)
+        return pa.array(found, self._type)
+
+
+def _timestamped(frame: DataFrame, node: Source) -> DataFrame:
+    function = node.timestamp
+    assert function is not None
+    if function.expression is not None:
+        given = {"key": F.col("key"), "value": F.col("value")}
+        found = computed(function, given, node.name)
+        is_instant = isinstance(function.result, Instant)
+        return frame.withColumn("timestamp", F.unix_millis(found) if is_instant else found.cast("bigint"))
+    call = caller(function, OFFERED, node.name)
+    load_key, load_value = loader(node.key), loader(node.value)
+    place, names = function.place, ["key", "value", *TAIL_NAMES]
+
+    def batches(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in given:
+            times = []
+            pairs = zip(batch.column("key").to_pylist(), batch.column("value").to_pylist(), strict=True)
+            for n, (key, value) in enumerate(pairs):
+                try:
+                    times.append(_milliseconds(call(load_key(key), load_value(value)), node.name, place))
+                except FunctionFailed as failed:
+                    where = [batch.column(name)[n].as_py() for name in ("topic", "partition", "offset")]
+                    raise failed.located(*where) from failed.__cause__
+            columns = [batch.column(name) for name in names]
+            columns[names.index("timestamp")] = pa.array(times, pa.int64())
+            yield pa.RecordBatch.from_arrays(columns, names=names)
+
+    return frame.mapInArrow(batches, schema_of_stream(node))
+
+
+def schema_of_stream(node: Source) -> StructType:
+    """Return the schema of a source's records, whether they are a stream or about to become a table."""
+    return StructType([each for each in schema(node).fields if each.name != "old"])
+
+
+def _milliseconds(found: Any, operator: str, place: str) -> int:
+    if isinstance(found, int) and not isinstance(found, bool) and found >= 0:
+        return found
+    if hasattr(found, "timestamp"):
+        return int(Instant().dump(found).timestamp() * 1000)
+    raise FunctionFailed(operator, place, f"{found!r:.100} is no timestamp: give milliseconds or a datetime")

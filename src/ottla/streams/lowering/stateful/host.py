@@ -1,0 +1,98 @@
+"""An operator inside Spark's transformWithState: parcels come in, parcels go out, stores are Spark's state.
+
+Spark's group is the operator partition, not the key: so an operator sees the records of many keys in their order,
+has one stream time, reads the state of all of them in a few requests, and costs Spark a handful of rows.
+
+When a query starts, Spark unpickles each host once in a process of its own, to be told which states there are, and
+waits for that: so what is needed only to work on records is imported only then.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from ottla.streams.errors import FunctionFailed
+from ottla.streams.lowering.stateful.backing import BYTES, MapBacking
+from ottla.streams.lowering.stateful.keycode import key_code
+from ottla.streams.lowering.stateful.labels import partition_called
+from ottla.streams.lowering.stateful.latest import latest
+from ottla.streams.lowering.stateful.operator import Operator
+from ottla.streams.lowering.stateful.record import Output, Record
+from ottla.streams.lowering.stateful.store import Store
+from ottla.streams.types.type import Type
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What surrounds an operator: its name, the keys of its inputs, and what flows out."""
+
+    name: str
+    partitions: int
+    keys: tuple[Type, ...]  # of each input
+    ranks: tuple[int, ...]  # which input goes first at equal times
+    key: Type  # of what flows out
+    schema: bytes  # of the rows that flow out, as Arrow writes it
+    collapse: bool = False  # whether one change a key and micro-batch flows out
+
+
+class Host(StatefulProcessor):
+    """Runs an operator for each operator partition that Spark hands over."""
+
+    def __init__(self, operator: Operator, frame: Frame) -> None:
+        self._operator = operator
+        self._frame = frame
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the state."""
+        self._handle = handle
+        self._states = {name: handle.getMapState(name, BYTES, BYTES) for name in self._operator.stores}
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: "TimerValues") -> Iterator[Row]:  # noqa: N802, N803
+        """Run a micro-batch of an operator partition."""
+        from ottla.streams.lowering.stateful.parcels import opened
+
+        records = opened([(row.side, row.data) for row in rows], self._frame.keys, self._frame.ranks)
+        yield from self._run(key[0], records, timerValues)
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: Any,
+        timerValues: "TimerValues",  # noqa: N803
+        expiredTimerInfo: "ExpiredTimerInfo",  # noqa: N803
+    ) -> Iterator[Row]:
+        """Wake an operator that has asked for it."""
+        yield from self._run(key[0], (), timerValues)
+
+    def _run(self, label: int, records: Sequence[Record], timers: "TimerValues") -> Iterator[Row]:
+        from ottla.streams.lowering.stateful.parcels import results
+
+        operator, frame = self._operator, self._frame
+        stores = {name: Store(MapBacking(state)) for name, state in self._states.items()}
+        partition = partition_called(label, frame.partitions)
+        operator.partition, operator.now = partition, timers.getCurrentProcessingTimeInMs()
+        operator.open(stores)
+        operator.prepare(records)
+        for record in records:
+            try:
+                operator.step(record)
+            except FunctionFailed as failed:
+                raise failed.located(record.topic, record.partition, record.offset) from failed.__cause__
+        operator.finish()
+        for time in operator.alarms():
+            self._handle.registerTimer(time)
+        out: Sequence[Output] = operator.out
+        if frame.collapse:
+            out = latest(out, key_code(frame.key).encode)
+        for store in stores.values():
+            store.flush()
+        for data in results(frame.schema, out, frame.name, partition):
+            yield Row(data=data)
+
+    def close(self) -> None:
+        """Nothing is left open."""

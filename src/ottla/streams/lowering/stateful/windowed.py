@@ -1,0 +1,41 @@
+"""Aggregates for each key and window: which operator serves which kind of window."""
+
+from typing import TYPE_CHECKING
+
+from ottla.streams.lowering.stateful.session_window import SessionWindows
+from ottla.streams.lowering.stateful.sliding_window import SlidingWindows
+from ottla.streams.lowering.stateful.time_window import TimeWindows
+from ottla.streams.windows import Session, Sliding, Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from ottla.streams.lowering.context import Context
+    from ottla.streams.lowering.stateful.fold import Fold
+    from ottla.streams.lowering.stateful.keycode import KeyCode
+    from ottla.streams.plan.aggregates import Aggregate, Cogroup
+
+
+def windows(
+    window: Window, fold: "Fold", code: "KeyCode", *, closing: bool = False
+) -> TimeWindows | SlidingWindows | SessionWindows:
+    """Return the operator of a kind of window. `code` is that of the keys without windows."""
+    if isinstance(window, Session):
+        return SessionWindows(fold, code, window.gap_ms, window.grace_ms, closing=closing)
+    if isinstance(window, Sliding):
+        return SlidingWindows(fold, code, window.difference_ms, window.grace_ms, closing=closing)
+    return TimeWindows(fold, code, window.size_ms, window.advance_ms, window.grace_ms, closing=closing)
+
+
+def lower_windowed(node: "Aggregate | Cogroup", inputs: "list[DataFrame]", context: "Context") -> "DataFrame":
+    """Lower an aggregate with windows."""
+    from ottla.streams.lowering.stateful.fold import fold_of
+    from ottla.streams.lowering.stateful.keycode import key_code
+    from ottla.streams.lowering.stateful.transform import transform
+
+    assert node.window is not None
+    key = node.inputs[0].key
+    fold = fold_of(node, key)
+    closing = getattr(node, "emit", "update") == "close"
+    operator = windows(node.window, fold, key_code(key), closing=closing)
+    return transform(node, inputs, context, operator, values=fold.method != "count")

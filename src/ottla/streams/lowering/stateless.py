@@ -1,0 +1,98 @@
+"""Stateless operators on streams, as Columns. Those whose functions Python must call are in `steps`."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from ottla.streams.expression.tree import Make
+from ottla.streams.lowering.columns import computed
+from ottla.streams.lowering.context import Context
+from ottla.streams.lowering.envelope import TAIL_NAMES
+from ottla.streams.plan.function import Function
+from ottla.streams.plan.node import Node
+from ottla.streams.plan.stateless import (
+    Branch,
+    Filter,
+    FlatMap,
+    FlatMapValues,
+    Map,
+    MapValues,
+    Repartition,
+    SelectKey,
+)
+
+
+def given() -> dict[str, Column]:
+    """Return the Columns of what most functions are called with."""
+    return {"key": F.col("key"), "value": F.col("value")}
+
+
+def lower_filter(node: Filter, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Keep what the predicate holds for."""
+    holds = computed(node.predicate, given(), node.name)
+    return inputs[0].where(~holds if node.negated else holds)
+
+
+def lower_branch(node: Branch, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Keep what no earlier predicate holds for, and the last one does."""
+    tests = [computed(each, given(), node.name) for each in node.predicates]
+    wanted = F.lit(True) if node.rest else tests.pop()
+    for each in reversed(tests):
+        wanted = ~each & wanted
+    return inputs[0].where(wanted)
+
+
+def lower_map(node: Map, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Replace key and value."""
+    key, value = _pair(node.mapper, node.name)
+    return inputs[0].select(key.alias("key"), value.alias("value"), *TAIL_NAMES)
+
+
+def _pair(mapper: Function, name: str) -> tuple[Column, Column]:
+    expression = mapper.expression
+    if isinstance(expression, Make):
+        first, second = expression.parts
+        halves = [
+            Function(mapper.call, mapper.parameters, each.type, mapper.place, each)
+            for each in (first, second)
+        ]
+        return computed(halves[0], given(), name), computed(halves[1], given(), name)
+    whole = computed(mapper, given(), name)
+    return whole.getField("_1"), whole.getField("_2")
+
+
+def lower_map_values(node: MapValues, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Replace the value."""
+    return inputs[0].withColumn("value", computed(node.mapper, given(), node.name))
+
+
+def lower_select_key(node: SelectKey, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Replace the key."""
+    return inputs[0].withColumn("key", computed(node.selector, given(), node.name))
+
+
+def lower_flat_map(node: FlatMap, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Replace each record by the pairs of a list."""
+    pairs = inputs[0].select(F.explode(computed(node.mapper, given(), node.name)).alias("pair"), *TAIL_NAMES)
+    return pairs.select(F.col("pair._1").alias("key"), F.col("pair._2").alias("value"), *TAIL_NAMES)
+
+
+def lower_flat_map_values(node: FlatMapValues, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Replace each record by one for each value of a list."""
+    return inputs[0].select(
+        "key", F.explode(computed(node.mapper, given(), node.name)).alias("value"), *TAIL_NAMES
+    )
+
+
+def lower_merge(node: Node, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Put all inputs together."""
+    merged = inputs[0]
+    for each in inputs[1:]:
+        merged = merged.union(each)
+    return merged
+
+
+def lower_repartition(node: Repartition, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Bring what has one key to one place."""
+    if node.partitions is None:
+        return inputs[0].repartition("key")
+    return inputs[0].repartition(node.partitions, "key")

@@ -1,0 +1,1 @@
+"""The plan of a topology: frozen operators, which know nothing of Spark."""

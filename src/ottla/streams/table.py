@@ -1,0 +1,129 @@
+"""A table: the latest value of each key, and what can be said of it.
+
+What flows between operators are its changes. A row that is deleted is a change whose value is None, which functions
+never see. Functions are called with the value, or with key and value if they take two arguments.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ottla.streams.errors import TopologyError
+from ottla.streams.functions import function, predicate
+from ottla.streams.joining import join_tables
+from ottla.streams.plan.aggregates import Regroup
+from ottla.streams.plan.node import Node
+from ottla.streams.plan.tables import Suppress, TableFilter, TableMapValues, ToStream
+from ottla.streams.said import Said, given_type
+from ottla.streams.types.change import moved
+from ottla.streams.types.struct import Pair, WindowedKey, bare
+from ottla.streams.windows import TimeLimit, WindowClose
+
+if TYPE_CHECKING:
+    from ottla.streams.grouped import GroupedTable
+    from ottla.streams.stream import Stream
+
+Call = Callable[..., Any]
+
+
+class Table(Said):
+    """Rows by key, each the latest of its kind."""
+
+    def filter(self, keep: Call, *, name: str | None = None) -> "Table":
+        """Return the rows for which `keep` is True."""
+        return self._filtered(keep, name, negated=False)
+
+    def filter_not(self, drop: Call, *, name: str | None = None) -> "Table":
+        """Return the rows for which `drop` is False."""
+        return self._filtered(drop, name, negated=True)
+
+    def _filtered(self, call: Call, name: str | None, *, negated: bool) -> "Table":
+        held = predicate(call, self._offered, "filter_not" if negated else "filter")
+        return self._then(self._add(TableFilter, name, predicate=held, negated=negated))
+
+    def map_values(self, mapper: Call, *, value: Any = None, name: str | None = None) -> "Table":
+        """Return the rows with the values that `mapper` makes of them."""
+        found = function(mapper, self._offered, "map_values", given_type(value))
+        return self._then(self._add(TableMapValues, name, mapper=found, value=found.result))
+
+    def to_stream(
+        self, selector: Call | None = None, *, key: Any = None, name: str | None = None
+    ) -> "Stream":
+        """Return the changes as records, under their keys or under those that `selector` makes of them."""
+        from ottla.streams.stream import Stream
+
+        stream = Stream(self._topology, self._add(ToStream, name))
+        return stream if selector is None else stream.select_key(selector, key=key)
+
+    def to(self, topic: str | Call, *, key: Any = None, value: Any = None, name: str | None = None) -> None:
+        """Write the changes to a topic, which is made compacted if it is not there yet. A deleted row is a null
+        value.
+        """
+        self.to_stream()._to(topic, key, value, None, name, compacted=True)
+
+    def group_by(
+        self, selector: Call, *, key: Any = None, value: Any = None, name: str | None = None
+    ) -> "GroupedTable":
+        """Return the table to be aggregated by the keys, of the values, that `selector` makes of its rows."""
+        from ottla.streams.grouped import GroupedTable
+
+        found = self._pairing(selector, "group_by", key, value)
+        assert isinstance(found.result, Pair)
+        new_key, new_value = (bare(each) for each in found.result.parts)
+        node = self._add(Regroup, name, selector=found, key=new_key, value=moved(new_value))
+        return GroupedTable(self._topology, node, new_value)
+
+    def join(
+        self,
+        other: "Table",
+        joiner: Call,
+        *,
+        on: Call | None = None,
+        value: Any = None,
+        name: str | None = None,
+    ) -> "Table":
+        """Return the rows that are in both tables, by key, or where this one's `on(key, value)` is the other's key."""
+        return self._then(join_tables(self, _table(other), "inner", joiner, on, value, name))
+
+    def left_join(
+        self,
+        other: "Table",
+        joiner: Call,
+        *,
+        on: Call | None = None,
+        value: Any = None,
+        name: str | None = None,
+    ) -> "Table":
+        """Return what `join` does, and rows that find nothing joined with None."""
+        return self._then(join_tables(self, _table(other), "left", joiner, on, value, name))
+
+    def outer_join(
+        self, other: "Table", joiner: Call, *, value: Any = None, name: str | None = None
+    ) -> "Table":
+        """Return the rows that are in either table."""
+        return self._then(join_tables(self, _table(other), "outer", joiner, None, value, name))
+
+    def suppress(self, until: WindowClose | TimeLimit, *, name: str | None = None) -> "Table":
+        """Return the table with its changes held back: until a window closes, or for a time."""
+        if isinstance(until, WindowClose) and not isinstance(self._node.key, WindowedKey):
+            raise TopologyError(
+                "suppress: there is no window to wait for", hint="use windowed_by before, or TimeLimit"
+            )
+        if not isinstance(until, WindowClose | TimeLimit):
+            raise TopologyError(f"suppress: {until!r:.100} is neither WindowClose() nor TimeLimit(…)")
+        return self._then(self._add(Suppress, name, until=until))
+
+    def _then(self, node: Node) -> "Table":
+        return Table(self._topology, node)
+
+
+class GlobalTable(Said):
+    """The whole of a topic's latest values, wherever records pass: to be joined with a stream by any key."""
+
+
+def _table(given: object) -> Table:
+    if isinstance(given, Table):
+        return given
+    raise TopologyError(
+        f"join: a table is joined with a table, not with {given!r:.100}",
+        hint="to_stream() makes a stream of a table",
+    )

@@ -1,0 +1,85 @@
+"""The queries under fire, as functions for a `SparkDriver`. Each starts its query again whenever it fails.
+
+`copy` is stateless: every record goes to the partition it came from. `count` keeps state: how often each key was there,
+in update mode, written by `foreachBatch`. Rows of both are `batch line number`, see `history`.
+"""
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+SOURCE = "source"
+KINDS = ("copy", "count")
+_FAILURES: list[str] = []
+
+
+def start(spark: "SparkSession", kind: str, bootstrap: str, checkpoint: str, batch_rows: int) -> None:
+    """Run a query for good, in a thread; the topic it writes to bears its name."""
+    threading.Thread(target=_run, args=(spark, kind, bootstrap, checkpoint, batch_rows), daemon=True).start()
+
+
+def failures(spark: "SparkSession") -> list[str]:
+    """What ended a query so far."""
+    return _FAILURES
+
+
+def _run(spark: "SparkSession", kind: str, bootstrap: str, checkpoint: str, batch_rows: int) -> None:
+    from ottla.spark import register
+
+    register(spark)
+    begin = {"copy": _copy, "count": _count}[kind]
+    while True:
+        try:
+            begin(_read(spark, bootstrap, batch_rows), bootstrap, checkpoint).awaitTermination()
+        except Exception as failure:  # noqa: BLE001 - whatever it was, it is told and tried again
+            _FAILURES.append(f"{kind}: {failure}")
+            print(getattr(failure, "details", ""), file=sys.stderr, flush=True)
+            time.sleep(0.2)
+
+
+def _read(spark: "SparkSession", bootstrap: str, batch_rows: int) -> "DataFrame":
+    options = {
+        "kafka.bootstrap.servers": bootstrap,
+        "subscribe": SOURCE,
+        "startingOffsets": "earliest",
+        "maxOffsetsPerTrigger": str(batch_rows),
+    }
+    return spark.readStream.format("ottla").options(**options).load()
+
+
+def _copy(frame: "DataFrame", bootstrap: str, checkpoint: str) -> Any:
+    rows = frame.selectExpr("cast(value as string) as value", "partition")
+    options = {"kafka.bootstrap.servers": bootstrap, "topic": "copy", "checkpointLocation": checkpoint}
+    stamped = rows.mapInArrow(_stamped, "value string, partition int")
+    return stamped.writeStream.queryName("copy").format("ottla").options(**options).start()
+
+
+def _stamped(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    number = context.getLocalProperty("streaming.sql.batchId")
+    for batch in batches:
+        values = pc.binary_join_element_wise(pa.scalar(number), batch.column("value"), " ")
+        yield pa.RecordBatch.from_arrays([values, batch.column("partition")], ["value", "partition"])
+
+
+def _count(frame: "DataFrame", bootstrap: str, checkpoint: str) -> Any:
+    from ottla.spark import write_batch
+
+    def write(counts: "DataFrame", number: int) -> None:
+        rows = counts.selectExpr("key", f"concat('{number} ', key, ' ', count) as value")
+        write_batch(rows, number, **{"kafka.bootstrap.servers": bootstrap, "topic": "count"})
+
+    counts = frame.selectExpr("cast(key as string) as key").groupBy("key").count()
+    writer = counts.writeStream.queryName("count").outputMode("update").foreachBatch(write)
+    return writer.option("checkpointLocation", checkpoint).start()

@@ -1,0 +1,203 @@
+"""The follower: it appends what fits, cuts what does not, and gives receipts for what is on disk."""
+
+import pytest
+
+from ottla.raft.election_state import ElectionState
+from ottla.raft.event import Failure
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages.fetch import FetchRequest
+from tests.unit.raft.bench import Bench, batch, begin_request, directory, fetch_response
+
+
+def offset_asked(bench: Bench) -> tuple[int, int, int]:
+    ((node_id, message),) = bench.sent(FetchRequest)
+    part = message.topics[0].partitions[0]
+    return node_id, part.fetch_offset, part.last_fetched_epoch
+
+
+def test_a_leader_is_found_by_asking_around() -> None:
+    bench = Bench(epochs=[1]).follow(3, epoch=2)
+    assert bench.state == ElectionState(2, 3)
+    assert offset_asked(bench) == (3, 1, 1)
+
+
+def test_a_leader_makes_itself_known() -> None:
+    bench = Bench(epochs=[1])
+    response = bench.ask(begin_request(3, 2))
+    part = response.topics[0].partitions[0]
+    assert (part.error_code, part.leader_id, part.leader_epoch) == (0, 3, 2)
+    assert (bench.role, bench.state) == ("Follower", ElectionState(2, 3))
+
+
+def test_a_leader_of_the_past_is_told_so() -> None:
+    bench = Bench(epochs=[1]).follow(3, epoch=5)
+    part = bench.ask(begin_request(2, 4)).topics[0].partitions[0]
+    assert (part.error_code, part.leader_id, part.leader_epoch) == (ErrorCode.FENCED_LEADER_EPOCH, 3, 5)
+
+
+def test_a_request_for_another_copy_is_refused_and_its_news_taken() -> None:
+    bench = Bench(epochs=[1])
+    part = bench.ask(begin_request(3, 2, directory_id=directory(9))).topics[0].partitions[0]
+    assert part.error_code == ErrorCode.INVALID_VOTER_KEY
+    assert bench.raft.leader_id == 3
+
+
+def test_two_leaders_of_an_epoch_are_the_end() -> None:
+    bench = Bench(epochs=[1]).follow(3, epoch=2)
+    with pytest.raises(AssertionError, match="both lead epoch 2"):
+        bench.ask(begin_request(2, 2))
+
+
+def test_records_are_appended_and_the_watermark_follows() -> None:
+    bench = Bench(epochs=[1]).follow(2, epoch=2)
+    bench.sent(FetchRequest)
+    bench.answer(2, fetch_response(2, 2, batch(1, 2) + batch(2, 2), high_watermark=2))
+    assert (bench.raft.end_offset, bench.committed) == (3, 2)
+    assert offset_asked(bench) == (2, 3, 2)
+    bench.answer(2, fetch_response(2, 2, high_watermark=9))
+    assert bench.committed == 3, "no more is committed here than is here"
+
+
+def test_a_fetch_waits_until_what_it_acknowledges_is_on_disk() -> None:
+    bench = Bench(epochs=[1]).follow(2, epoch=2)
+    bench.sent(FetchRequest)
+    bench.syncs = False
+    bench.answer(2, fetch_response(2, 2, batch(1, 2)))
+    assert not bench.sent(FetchRequest)
+    bench.sync()
+    assert offset_asked(bench) == (2, 2, 2)
+
+
+def test_nothing_is_said_in_an_epoch_before_it_is_on_disk() -> None:
+    bench = Bench(epochs=[1])
+    bench.sent(FetchRequest)
+    bench.syncs = False
+    assert bench.ask(begin_request(3, 2)) is None
+    assert len(bench.held) == 2, "the answer, and the first fetch"
+    bench.said.clear()
+    bench.sync()
+    assert len(bench.said) == 2
+
+
+def test_a_diverging_log_is_cut() -> None:
+    bench = Bench(epochs=[1, 1, 2, 2]).follow(2, epoch=5)
+    bench.sent(FetchRequest)
+    bench.answer(2, fetch_response(2, 5, diverging=(2, 1)))
+    assert (bench.ready.truncate_to, bench.raft.end_offset) == (None, 2)
+    assert offset_asked(bench) == (2, 2, 1)
+
+
+def test_a_committed_record_is_never_cut() -> None:
+    bench = Bench(epochs=[1, 1, 1]).follow(2, epoch=2)
+    bench.sent(FetchRequest)
+    bench.answer(2, fetch_response(2, 2, high_watermark=3))
+    bench.sent(FetchRequest)
+    with pytest.raises(AssertionError, match="never cut off"):
+        bench.answer(2, fetch_response(2, 2, diverging=(2, 1)))
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        batch(2, 2),  # a gap
+        batch(0, 2),  # what is there already
+        batch(1, 3),  # of an epoch that is none of ours (KAFKA-18723)
+        batch(1, 0),  # of an epoch that has passed
+        batch(1, 2)[:-1],  # cut off
+        batch(1, 2)[:-1] + b"\xff",  # damaged
+        bytes(100),
+    ],
+)
+def test_what_does_not_fit_is_not_appended(records: bytes) -> None:
+    bench = Bench(epochs=[1]).follow(2, epoch=2)
+    bench.sent(FetchRequest)
+    bench.answer(2, fetch_response(2, 2, records))
+    assert bench.raft.end_offset == 1
+    assert offset_asked(bench) == (2, 1, 1), "it is fetched again"
+
+
+def test_what_is_sound_is_appended() -> None:
+    bench = Bench(epochs=[1]).follow(2, epoch=2)
+    bench.sent(FetchRequest)
+    bench.answer(2, fetch_response(2, 2, batch(1, 2) + batch(2, 2)[:-1] + b"\xff"))
+    assert bench.raft.end_offset == 2
+
+
+def test_a_silent_leader_is_doubted() -> None:
+    bench = Bench(epochs=[1]).follow(2, epoch=2)
+    bench.wait(1_999)
+    assert bench.role == "Follower"
+    bench.wait(1)
+    assert bench.role == "Prospective"
+
+
+def test_each_answer_buys_the_leader_time() -> None:
+    bench = Bench(epochs=[1]).follow(2, epoch=2)
+    for _ in range(5):
+        bench.sent(FetchRequest)
+        bench.wait(1_500)
+        bench.answer(2, fetch_response(2, 2))
+    assert bench.role == "Follower"
+
+
+def fetching() -> Bench:
+    """A follower whose leader has answered once, with another fetch under way."""
+    bench = Bench(epochs=[1], draw=lambda bound: bound - 1).follow(2, epoch=2)
+    bench.sent(FetchRequest)
+    bench.answer(2, fetch_response(2, 2))
+    assert [node_id for node_id, _ in bench.sent(FetchRequest)] == [2]
+    return bench
+
+
+def test_a_closed_connection_counts_at_once() -> None:
+    bench = fetching()
+    bench.step(Failure(bench.open[2], 2))
+    bench.wait(199)
+    assert bench.role == "Prospective"
+
+
+def test_silence_is_no_proof() -> None:
+    bench = fetching()
+    bench.step(Failure(bench.open[2], 2, ErrorCode.REQUEST_TIMED_OUT))
+    bench.wait(1_900)
+    assert bench.role == "Follower"
+
+
+def test_who_is_cut_off_alone_does_not_ask_without_end() -> None:
+    bench = Bench(epochs=[1]).follow(2, epoch=2)
+    bench.sent(FetchRequest)
+    bench.step(Failure(bench.open[2], 2))
+    bench.wait(1_900)
+    assert bench.role == "Follower", "this leader has never answered us"
+
+
+def test_who_cannot_reach_its_leader_asks_others() -> None:
+    bench = Bench(epochs=[1]).follow(2, epoch=2)
+    bench.sent(FetchRequest)
+    bench.step(Failure(bench.open[2], 2))
+    ((node_id, _),) = bench.sent(FetchRequest)
+    assert node_id == 3
+    bench.answer(3, fetch_response(3, 7, code=ErrorCode.FENCED_LEADER_EPOCH))
+    assert bench.state == ElectionState(7, 3)
+
+
+def test_who_has_no_news_is_not_asked_again_at_once() -> None:
+    bench = Bench(epochs=[1]).follow(2, epoch=2)
+    bench.sent(FetchRequest)
+    bench.step(Failure(bench.open[2], 2))
+    bench.sent(FetchRequest)
+    bench.answer(3, fetch_response(2, 2, code=ErrorCode.NOT_LEADER_OR_FOLLOWER))
+    assert not bench.sent(FetchRequest)
+    bench.wait(20)
+    assert len(bench.sent(FetchRequest)) == 1
+
+
+def test_voters_of_the_log_are_asked_besides_those_of_the_settings() -> None:
+    bench = Bench(2, 3, own_id=9)
+    assert [node.id for node in bench.raft.replica.acquaintances()] == [2, 3]
+
+
+def test_an_observer_that_cannot_vote_never_doubts() -> None:
+    bench = Bench(2, 3, own_id=1, epochs=[1]).follow(2, epoch=2)
+    bench.wait(30_000)
+    assert bench.role == "Follower"
