@@ -11,7 +11,7 @@ import pytest
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
 from ottla.log.log import Log
-from ottla.node.node import StartError
+from ottla.node.storage import StartError
 from ottla.wire.errors import ErrorCode
 from ottla.world.entropy import SeededEntropy
 from tests.faults.by_hand import batch, hand, headers

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from ottla import __version__
 from ottla.cli.error import MISUSED, CommandError
-from ottla.node.node import Node, StartError
+from ottla.node.node import Node
 from ottla.node.properties import PropertiesError, parse_properties
 from ottla.node.server import run
 from ottla.node.settings import Settings
+from ottla.node.storage import StartError
 from ottla.world.disk import RealDisk
 
 

@@ -237,6 +237,11 @@ class LogFiles:
         """The segments, oldest first; the last one is being written."""
         return list(self._segments)
 
+    @property
+    def epochs(self) -> list[tuple[int, int]]:
+        """Every leader epoch that wrote here, with its first offset."""
+        return [(entry.epoch, entry.start_offset) for entry in self._epochs.entries]
+
     # Forgetting
 
     def truncate_to(self, offset: int) -> bool:

@@ -423,11 +423,6 @@ class Log(LogFiles):
         latest = self._epochs.latest
         return None if latest < 0 else latest
 
-    @property
-    def epochs(self) -> list[tuple[int, int]]:
-        """Every leader epoch that wrote here, with its first offset."""
-        return [(entry.epoch, entry.start_offset) for entry in self._epochs.entries]
-
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """Return the greatest epoch not above `epoch` and where it ends, or (-1, -1)."""
         return self._epochs.end_offset_for(epoch, self.end_offset)

@@ -32,7 +32,6 @@ from ottla.broker.transaction_coordination import TransactionCoordination
 from ottla.broker.versions import ApiVersions
 from ottla.channel.connection import Connection, Connections
 from ottla.controller.controller import Controller
-from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
 from ottla.metadata.config import ConfigType
 from ottla.metadata.delta import Delta
@@ -51,30 +50,20 @@ from ottla.node.membership import (
 )
 from ottla.node.neighbours import Neighbours
 from ottla.node.settings import Settings
+from ottla.node.storage import StartError, check_identities, load_directories, make_directories
+from ottla.node.voting import make_quorum
 from ottla.node.world import World
 from ottla.partition.flusher import AckFlusher, OsFlusher, storage_error
 from ottla.partition.move import Mover
 from ottla.partition.partition import Flusher, Partition
 from ottla.partition.roles import Roles
 from ottla.partition.table import PartitionTable
-from ottla.quorum.quorum import Quorum
-from ottla.quorum.surroundings import QuorumSettings, Surroundings
-from ottla.raft.settings import Node as RaftNode
-from ottla.raft.voters import Address, Voter, Voters
 from ottla.wire.errors import BrokerError
-from ottla.wire.uuid import ZERO_UUID
 from ottla.world.network import host_name
 
 if TYPE_CHECKING:
+    from ottla.quorum.quorum import Quorum
     from ottla.world.network import Listening
-
-
-class StartError(Exception):
-    """The node cannot start; `hint` says what to do about it."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 class Node:
@@ -102,11 +91,19 @@ class Node:
     async def start(self) -> None:
         """Become a serving member of the cluster."""
         self._open_directories()
-        self._load_directories()
         self.workers = [self.world.worker(f"sync-{number}") for number in range(_SYNC_THREADS)]
         self.background = self.world.worker("background")
         self.neighbours = Neighbours(self.settings, self.world, lambda: self.values)
-        self.quorum: Quorum[Controller] = self._make_quorum()
+        metadata = next(each for each in self.directories if each.path == self._metadata_path)
+        self.quorum: Quorum[Controller] = make_quorum(
+            self.settings,
+            self.values,
+            self.world,
+            metadata,
+            self.workers[0],
+            self.neighbours.wires,
+            lambda error: self._metadata_failed(metadata, error),
+        )
         self._ends.callback(self.quorum.close)
         self._ends.push_async_callback(self._stop_workers)
         self.roles = Roles(self.settings.node_id, self.world.clock.now_ms, lambda: self.values)
@@ -181,111 +178,12 @@ class Node:
             ) from None
 
     def _open_directories(self) -> None:
-        for path in sorted({self.world.disk.absolute(each) for each in self.settings.directories}):
-            directory = LogDirectory(
-                path, self.world.disk, self.world.entropy, self.report, self._directory_failed
-            )
-            try:
-                directory.open()
-            except BlockingIOError:
-                raise StartError(
-                    f"the data directory {path} is in use by another process",
-                    "stop that process, or choose another directory",
-                ) from None
+        """Lock, check and load what this node keeps; each directory is let go in the end."""
+        for directory in make_directories(self.settings, self.world, self._directory_failed):
             self._ends.callback(self._let_go, directory)
-            if directory.identity is None:
-                raise StartError(
-                    f"the data directory {path} has not been formatted",
-                    "ottla storage format --standalone --cluster-id $(ottla storage random-uuid) --config FILE",
-                )
             self.directories.append(directory)
-            self._check_identity(directory)
-
-    def _load_directories(self) -> None:
-        started = self.world.clock.monotonic()
-        checked = 0
-        for directory in self.directories:
-            directory.load(lambda topic: LogConfig())
-            checked += 0 if directory.was_clean else len(directory.logs)
-        if checked:
-            took_s = self.world.clock.monotonic() - started
-            self.report(f"the last stop was not a clean one: {checked} logs were checked in {took_s:.1f} s")
-
-    def _check_identity(self, directory: LogDirectory) -> None:
-        identity = directory.identity
-        assert identity is not None
-        if identity.node_id != self.settings.node_id:
-            raise StartError(
-                f"{directory.path} belongs to node {identity.node_id}, and this is node {self.settings.node_id}",
-                f"set node.id={identity.node_id}, or use another directory",
-            )
-        if self.cluster_id and identity.cluster_id != self.cluster_id:
-            raise StartError(
-                f"{directory.path} belongs to cluster {identity.cluster_id}, the others to {self.cluster_id}",
-                "log.dirs must all be of one cluster",
-            )
-        self.cluster_id = identity.cluster_id
-
-    def _make_quorum(self) -> Quorum[Controller]:
-        settings, values = self.settings, self.values
-        metadata = next(each for each in self.directories if each.path == self._metadata_path)
-        assert metadata.identity is not None
-        addresses = tuple(
-            Address(each.name, each.host, each.port) for each in settings.advertised_controllers
-        )
-        listener = settings.controller_names[0]
-        voters = None
-        if settings.voters:
-            voters = Voters.of(
-                Voter(
-                    id,
-                    ZERO_UUID,
-                    addresses if id == settings.node_id and addresses else (Address(listener, host, port),),
-                )
-                for id, (host, port) in settings.voters.items()
-            )
-        surroundings = Surroundings(
-            self.world.disk,
-            self.world.clock,
-            self.workers[0],
-            self.world.timers.call_soon,
-            self.report,
-            lambda error: self._metadata_failed(metadata, error),
-            self.world.timers.call_later,
-            self.world.entropy.below,
-        )
-        own = {(each.host, each.port) for each in addresses}
-        return Quorum(
-            surroundings,
-            QuorumSettings(
-                settings.node_id,
-                metadata.path,
-                metadata.identity.directory_id,
-                addresses,
-                voters,
-                segment_bytes=values["metadata.log.segment.bytes"],
-                segment_ms=values["metadata.log.segment.ms"],
-                snapshot_bytes=values["metadata.log.max.record.bytes.between.snapshots"],
-                snapshot_interval_ms=values["metadata.log.max.snapshot.interval.ms"],
-                retention_bytes=values["metadata.max.retention.bytes"],
-                retention_ms=values["metadata.max.retention.ms"],
-                cluster_id=self.cluster_id,
-                bootstrap=tuple(
-                    RaftNode(-2 - number, *server)
-                    for number, server in enumerate(settings.bootstrap_servers)
-                    if server not in own
-                ),
-                listener=listener,
-                can_vote=settings.is_controller,
-                auto_join=values["controller.quorum.auto.join.enable"],
-                election_timeout_ms=values["controller.quorum.election.timeout.ms"],
-                election_backoff_ms_max=values["controller.quorum.election.backoff.max.ms"],
-                fetch_timeout_ms=values["controller.quorum.fetch.timeout.ms"],
-                request_timeout_ms=values["controller.quorum.request.timeout.ms"],
-                retry_backoff_ms=values["controller.quorum.retry.backoff.ms"],
-            ),
-            self.neighbours.wires,
-        )
+        self.cluster_id = check_identities(self.directories, self.settings.node_id)
+        load_directories(self.directories, self.world)
 
     def _controller_face(self) -> Any:
         """The broker as the listener of a controller shows it: with other APIs."""

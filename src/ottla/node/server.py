@@ -9,8 +9,9 @@ from typing import Any
 
 import uvloop
 
-from ottla.node.node import Node, StartError
+from ottla.node.node import Node
 from ottla.node.settings import Settings
+from ottla.node.storage import StartError
 from ottla.node.world import real_world
 from ottla.world.network import raise_descriptor_limit
 

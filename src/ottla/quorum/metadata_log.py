@@ -186,3 +186,19 @@ def install(loaded: LoadedLog, id: SnapshotId) -> Fold:
     fold.advance(id.offset, id.epoch, checkpoint.timestamp_ms)
     loaded.snapshots.remove_before(id)
     return fold
+
+
+def not_the_voter(loaded: LoadedLog, settings: QuorumSettings) -> MetadataError:
+    """Why a node that nobody else can be asked by may not lead."""
+    named = ", ".join(map(str, sorted(loaded.membership.voters.by_id)))
+    if not named and loaded.membership.kraft_version:
+        return MetadataError(f"{loaded.log.path} is of a dynamic quorum, but does not say who its voters are")
+    if not named:
+        return MetadataError(
+            f"{settings.directory} names no voters, and neither does controller.quorum.voters; "
+            "a directory is given its voters when it is formatted for a standalone controller"
+        )
+    return MetadataError(
+        f"node {settings.node_id} with this directory is not a voter of the metadata quorum, or not its only one: "
+        f"it has the voters {named}"
+    )

@@ -20,15 +20,22 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 from ottla.metadata.delta import Delta
 from ottla.metadata.difference import difference
 from ottla.metadata.error import MetadataError
-from ottla.metadata.feature import KRAFT_VERSION, SUPPORTED, TRANSACTIONS_SINCE
+from ottla.metadata.feature import KRAFT_VERSION
 from ottla.metadata.fold import Change, Fold
-from ottla.metadata.frame import encode
 from ottla.metadata.image import EMPTY, Image
 from ottla.quorum.bootstrap import read_bootstrap
-from ottla.quorum.checkpoint import frame_batch, grouped
+from ottla.quorum.decided import check_features, check_foldable, frame_decision
 from ottla.quorum.driver import Driver, Silence, Wires
 from ottla.quorum.election_state import TornState, read_election_state
-from ottla.quorum.metadata_log import LoadedLog, fold_batches, install, load, log_path, outline_of
+from ottla.quorum.metadata_log import (
+    LoadedLog,
+    fold_batches,
+    install,
+    load,
+    log_path,
+    not_the_voter,
+    outline_of,
+)
 from ottla.quorum.snapshotting import Snapshotting
 from ottla.quorum.surroundings import QuorumSettings, Surroundings
 from ottla.raft.election_state import NOBODY, ElectionState
@@ -41,9 +48,7 @@ from ottla.replicated.decision import Decision, Machine, Millis
 from ottla.replicated.host import Done, Host
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.message import Message
-from ottla.wire.records.metadata import BeginTransactionRecord, EndTransactionRecord
 
-RECORDS_PER_BATCH = 10_000
 # A stop writes a snapshot when the next start would otherwise have to fold more than this.
 CLOSING_SNAPSHOT_BYTES = 1024 * 1024
 
@@ -198,8 +203,9 @@ class Quorum(Generic[M]):
         self.committed_offset = max(loaded.fold.end_offset, 0)
         raft = self._settings.raft()
         alone = loaded.membership.voters.is_only(raft.key)
-        if isinstance(self._wires, Silence) and not alone:
-            raise self._not_the_voter(loaded)
+        others = loaded.membership.voters.by_id.keys() - {self.node_id}
+        if not alone and (isinstance(self._wires, Silence) or not (others or raft.bootstrap)):
+            raise not_the_voter(loaded, self._settings)
         self._publish_all(loaded.fold.settle())
         memory = Memory(self._read_election_state(loaded, alone), outline_of(loaded), loaded.membership)
         driver = self._driver = Driver(
@@ -225,22 +231,6 @@ class Quorum(Generic[M]):
             driver.start_alone()
         else:
             driver.start()
-
-    def _not_the_voter(self, loaded: LoadedLog) -> MetadataError:
-        named = ", ".join(map(str, sorted(loaded.membership.voters.by_id)))
-        if not named and loaded.membership.kraft_version:
-            return MetadataError(
-                f"{loaded.log.path} is of a dynamic quorum, but does not say who its voters are"
-            )
-        if not named:
-            return MetadataError(
-                f"{self._settings.directory} names no voters, and neither does controller.quorum.voters; "
-                "a directory is given its voters when it is formatted for a standalone controller"
-            )
-        return MetadataError(
-            f"node {self.node_id} with this directory is not a voter of the metadata quorum, or not its only one: "
-            f"it has the voters {named}"
-        )
 
     def _read_election_state(self, loaded: LoadedLog, alone: bool) -> ElectionState:
         try:
@@ -307,39 +297,24 @@ class Quorum(Generic[M]):
         assert transactional is None, "metadata belongs to no producer's transaction"
         if self._failure is not None:
             raise _storage_error(self._failure)
-        self._check_foldable(records)
-        log = self._started.log
-        metadata_version = self._appended_image.features.metadata_version
-        frames = [encode(record, metadata_version) for record in cast(Sequence[Message], records)]
-        first = offset = log.end_offset
-        groups = list(grouped(frames, RECORDS_PER_BATCH))
-        if len(groups) > 1 and metadata_version >= TRANSACTIONS_SINCE:
-            # What one batch cannot hold is made whole by a metadata transaction (KIP-868).
-            groups.insert(0, [encode(BeginTransactionRecord(name="Large decision"))])
-            groups.append([encode(EndTransactionRecord())])
-            first += 1
-        data = bytearray()
-        for group in groups:
-            data += frame_batch(group, base_offset=offset, epoch=self.epoch, timestamp_ms=now)
-            offset += len(group)
+        check_foldable(
+            self._appended_image,
+            self._fold.transaction_offset,
+            self.end_offset,
+            cast(Sequence[Message], records),
+        )
+        data, first = frame_decision(
+            cast(Sequence[Message], records),
+            self._appended_image.features.metadata_version,
+            self.end_offset,
+            self.epoch,
+            now,
+        )
         self.driver.append(data)
         if self._failure is not None:
             raise _storage_error(self._failure)
         self._note_append(len(data))
         return range(first, first + len(records))
-
-    def _check_foldable(self, records: Sequence[object]) -> None:
-        # A record that contradicts the state would stop every start from now on, so it must not reach the log.
-        trial = Fold(self._appended_image)
-        if self._fold.transaction_offset is not None:
-            trial.transaction_offset = self._fold.transaction_offset
-        try:
-            for offset, record in enumerate(cast(Sequence[Message], records), self.end_offset):
-                trial.apply(offset, record)
-        except MetadataError as error:
-            raise BrokerError(
-                ErrorCode.UNKNOWN_SERVER_ERROR, f"The decision contradicts the metadata: {error}"
-            ) from error
 
     @property
     def _appended_image(self) -> Image:
@@ -426,7 +401,7 @@ class Quorum(Generic[M]):
         # Raft says so once something of this epoch is committed, and with it all that was before.
         fold_batches(self._started.log, self._fold, self.end_offset)
         self._publish_all(self._fold.settle())
-        _check_features(self._fold.image)
+        check_features(self._fold.image)
         self._host = Host(self._lead(self._fold, self.kraft_version), self)
         bootstrap = read_bootstrap(self._world.disk, self._settings.directory)
         self._host.submit(lambda machine, now: machine.activate(bootstrap, now), _expect_success, self._now())
@@ -464,13 +439,6 @@ class Quorum(Generic[M]):
 
 def _not_controller() -> BrokerError:
     return BrokerError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
-
-
-def _check_features(image: Image) -> None:
-    for name, level in image.features.all().items():
-        low, high = SUPPORTED.get(name, (0, 0))
-        if level and not low <= level <= high:
-            raise MetadataError(f"the cluster uses {name}={level}; this software supports {low} to {high}")
 
 
 def _expect_success(outcome: object) -> None:

@@ -13,9 +13,10 @@ from ottla.cli.error import CommandError
 from ottla.cli.server import overrides
 from ottla.metadata.settings.error import SettingError
 from ottla.node.dev import dev_properties
-from ottla.node.node import Node, StartError
+from ottla.node.node import Node
 from ottla.node.server import run
 from ottla.node.settings import Settings
+from ottla.node.storage import StartError
 from ottla.world.network import free_port
 
 

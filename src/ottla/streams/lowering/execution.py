@@ -116,7 +116,9 @@ def _remembering(ends: tuple[Node, ...]) -> Iterator[Node]:
 
 def _streamed(needed: set[Node]) -> set[Node]:
     found = {each for node in needed if node.stateful for each in upstream(node)}
-    return found | {each for each in needed if isinstance(each, Source)}
+    found |= {each for each in needed if isinstance(each, Source)}
+    # A global table is looked up where it is needed; nothing flows out of it.
+    return {each for each in found if not isinstance(each, GlobalTableSource)}
 
 
 def _tagged(frame: DataFrame, n: int, frames: list[DataFrame]) -> DataFrame:

@@ -34,7 +34,7 @@ _DIGITS = {"short": 4, "integer": 8, "long": 16}
 _JSON = {
     "ignoreNullFields": "false",
     "timeZone": "UTC",
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS[XXX]",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'",
 }
 
 
