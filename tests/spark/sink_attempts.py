@@ -49,6 +49,7 @@ def main(bootstrap: str, topic: str, folder: str) -> None:
             "spark.speculation.interval": "200ms",
             "spark.speculation.multiplier": "1.2",
             "spark.speculation.quantile": "0.5",
+            "spark.speculation.efficiency.enabled": "false",
             "spark.sql.execution.arrow.maxRecordsPerBatch": "200",
         },
     )

@@ -8,32 +8,60 @@ words.group_by(lambda word: word).count().to("counts")
 app.start()
 """
 
+from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ottla.streams.app import App
+    from ottla.streams.errors import StreamsError, TopologyChanged, TopologyError, TypeMismatch, Unreadable
+    from ottla.streams.processor import Processor
+    from ottla.streams.stores import Store, WindowStore
+    from ottla.streams.stream import Stream
+    from ottla.streams.table import GlobalTable, Table
+    from ottla.streams.trial import record
+    from ottla.streams.types.serde import Serde, serde
+    from ottla.streams.types.struct import Row, Window, Windowed
+    from ottla.streams.windows import (
+        Hopping,
+        JoinWindow,
+        Session,
+        Sliding,
+        TimeLimit,
+        Tumbling,
+        WindowClose,
+        within,
+    )
 
 if find_spec("pyspark") is None:
     raise ImportError(
         f"{__name__} needs PySpark, which is not installed\nhint: pip install 'ottla[spark]'", name="pyspark"
     )
 
-from ottla.streams.app import App
-from ottla.streams.errors import StreamsError, TopologyChanged, TopologyError, TypeMismatch, Unreadable
-from ottla.streams.processor import Processor
-from ottla.streams.stores import Store, WindowStore
-from ottla.streams.stream import Stream
-from ottla.streams.table import GlobalTable, Table
-from ottla.streams.trial import record
-from ottla.streams.types.serde import Serde, serde
-from ottla.streams.types.struct import Row, Window, Windowed
-from ottla.streams.windows import (
-    Hopping,
-    JoinWindow,
-    Session,
-    Sliding,
-    TimeLimit,
-    Tumbling,
-    WindowClose,
-    within,
-)
+# Imported when first used: Spark's Python processes, which come to operators by this package, need none of them.
+_PLACES = {
+    "app": ("App",),
+    "errors": ("StreamsError", "TopologyChanged", "TopologyError", "TypeMismatch", "Unreadable"),
+    "processor": ("Processor",),
+    "stores": ("Store", "WindowStore"),
+    "stream": ("Stream",),
+    "table": ("GlobalTable", "Table"),
+    "trial": ("record",),
+    "types.serde": ("Serde", "serde"),
+    "types.struct": ("Row", "Window", "Windowed"),
+    "windows": (
+        "Hopping", "JoinWindow", "Session", "Sliding", "TimeLimit", "Tumbling", "WindowClose", "within",
+    ),
+}  # fmt: skip
+_MODULES = {name: module for module, names in _PLACES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{module}"), name)
+
 
 __all__ = [
     "App",

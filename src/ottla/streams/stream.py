@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ottla.streams.errors import TopologyError, TypeMismatch
 from ottla.streams.functions import action, function, place_of, predicate
 from ottla.streams.joining import join_streams, join_with_global_table, join_with_table
+from ottla.streams.plan.distinct import Distinct
 from ottla.streams.plan.node import Node
 from ottla.streams.plan.process import Process
 from ottla.streams.plan.sinks import ForEach, Print, To
@@ -30,7 +31,7 @@ from ottla.streams.said import Said, given_type
 from ottla.streams.types.serde import Serde, serde
 from ottla.streams.types.struct import Pair, bare
 from ottla.streams.types.type import Integer, Text
-from ottla.streams.windows import JoinWindow, Span
+from ottla.streams.windows import JoinWindow, Span, milliseconds
 
 if TYPE_CHECKING:
     from ottla.streams.grouped import GroupedStream
@@ -127,6 +128,13 @@ class Stream(Said):
         if partitions is not None and partitions < 1:
             raise TopologyError(f"repartition: {partitions} partitions are none")
         return self._then(self._add(Repartition, name, partitions=partitions))
+
+    def distinct(self, *, within: Span | None = None, name: str | None = None) -> "Stream":
+        """Return the first record of each key; with `within`, of those no further apart than that in event time."""
+        span = None if within is None else milliseconds(within, "within")
+        if span is not None and span < 0:
+            raise TopologyError(f"distinct: {within!r} must not be negative")
+        return self._then(self._add(Distinct, name, within_ms=span))
 
     def to(
         self,

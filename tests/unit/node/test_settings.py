@@ -173,7 +173,6 @@ def test_what_is_missing() -> None:
         ),
         ({"ottla_metrics_listener": "8080"}, "not an address"),
         ({"leader_replication_throttled_rate": "5"}, "cannot be set in a properties file"),
-        ({"process_roles": "broker"}, "one node for now"),
     ],
 )
 def test_refused_together(changes: dict[str, str], words: str) -> None:

@@ -13,18 +13,22 @@ from pyspark.sql import SparkSession
 
 from ottla.streams.errors import TopologyChanged
 from ottla.streams.plan.node import Node
-from ottla.streams.plan.sources import Source
+from ottla.streams.plan.sources import Source, TableSource
+from ottla.streams.plan.tables import ToTable
 
 _FILE = "ottla-topology.json"
 
 
-def shape(nodes: Sequence[Node], partitions: int) -> dict[str, Any]:
-    """Return what of a topology a checkpoint depends on."""
-    return {"version": 1, "partitions": partitions, "operators": [_described(each) for each in nodes]}
+def shape(nodes: Sequence[Node], partitions: int, wants_old: frozenset[Node] | None = None) -> dict[str, Any]:
+    """Return what of a topology a checkpoint depends on. `wants_old` are the tables that keep rows (None: all)."""
+    operators = [_described(each, wants_old is None or each in wants_old) for each in nodes]
+    return {"version": 1, "partitions": partitions, "operators": operators}
 
 
-def _described(node: Node) -> dict[str, Any]:
+def _described(node: Node, wants_old: bool) -> dict[str, Any]:
     found = {"name": node.name, "kind": node.kind}
+    if isinstance(node, TableSource | ToTable):
+        found["keeps"] = "last values" if wants_old else "nothing"
     if node.stateful:
         found |= {"key": node.key.ddl(), "value": node.value.ddl()}
     if isinstance(node, Source):

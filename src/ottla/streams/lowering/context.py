@@ -7,6 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from ottla.client.record import Record
+from ottla.streams.plan.node import Node
 from ottla.streams.plan.sources import Source
 
 
@@ -18,7 +19,7 @@ class Context:
     `given` is set in a test alone: all records of each topic, as bytes.
     `partitions` is into how many parts the state of each operator is divided; `updates` says whether a table shows
     every change ("all"), or one a key and micro-batch ("last"). `dead_letters` is the topic of records that cannot be
-    read.
+    read. `wants_old` are the operators of whose changes somebody asks what was there before (None: all).
     """
 
     spark: SparkSession
@@ -30,3 +31,4 @@ class Context:
     client_settings: Mapping[str, Any] = field(default_factory=dict)
     given: Mapping[str, Sequence[Record]] | None = None
     dead_letters: str | None = None
+    wants_old: frozenset[Node] | None = None

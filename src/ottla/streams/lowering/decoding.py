@@ -1,6 +1,7 @@
 """Bytes to values as Columns, and why it did not work where it did not.
 
-D1  A value is null when its bytes are null, or when they cannot be read; in the second case there is a reason.
+D1  A value means nothing where there is a reason why it could not be read; where there is none, it is null when its
+    bytes are null.
 D2  What these Columns read `types/codec.py` reads alike. Types beyond them are left to it (`decodable` says which).
 """
 
@@ -64,16 +65,25 @@ def _inner(type: Type) -> Iterator[Type]:
         yield from _inner(type.of)
 
 
+def once(found: Column) -> Column:
+    """Return the same, computed once a row however often it is looked at.
+
+    Spark moves filters below what they filter, and has what they look at computed again there, once for each look. What
+    is not deterministic it lets be, and which partition a row is in counts as that.
+    """
+    return F.when(F.spark_partition_id() >= 0, found)
+
+
 def parsed(serde: Serde, data: Column) -> Column:
     """Return what has to be computed once, before `decoded` looks at it from several sides."""
     if serde.format != "json" or isinstance(serde.type, Anything):
         return data
     inner = spark_type(serde.type)
     if isinstance(inner, StructType):
-        return F.from_json(data.cast("string"), _open(inner), _JSON)
+        return once(F.from_json(data.cast("string"), _open(inner), _JSON))
     # Spark reads nothing but objects at the top.
     wrapped = F.concat(F.lit('{"it":'), data.cast("string"), F.lit("}"))
-    return F.from_json(wrapped, _open(StructType([StructField("it", inner)])), _JSON)
+    return once(F.from_json(wrapped, _open(StructType([StructField("it", inner)])), _JSON))
 
 
 def _open(schema: StructType) -> StructType:
@@ -126,7 +136,7 @@ def _json(type: Type, data: Column, found: Column) -> Decoded:
     # A null of JSON's is as good as one of Kafka's.
     there = data.isNotNull() & (F.trim(data.cast("string")) != "null")
     reason = F.when(there, F.coalesce(*(F.when(fault, F.lit(text)) for fault, text in wrong)))
-    return Decoded(F.when(there & reason.isNull(), filled(type, whole)), reason)
+    return Decoded(F.when(there, filled(type, whole)), reason)
 
 
 def _faults(type: Type, found: Column, path: str) -> Iterator[tuple[Column, str]]:

@@ -15,6 +15,7 @@ from ottla.streams.lowering.query import Handler, Trigger, start_by_batch, start
 from ottla.streams.lowering.shipping import ship
 from ottla.streams.lowering.topics import ClusterTopics, GivenTopics
 from ottla.streams.plan.process import Process
+from ottla.streams.plan.old_values import wants_old
 from ottla.streams.plan.topology import Plan
 from ottla.streams.settings import AppSettings
 
@@ -63,11 +64,12 @@ def deploy(
         bootstrap_servers=settings.bootstrap_servers,
         client_settings=settings.client,
         dead_letters=settings.dead_letters,
+        wants_old=wants_old(plan),
     )
     execution = Execution(plan, context)
     trigger = Trigger(settings.every or _natural(plan), available_now)
     with translated():
-        agree(spark, checkpoint, shape(execution.remembered(), partitions))
+        agree(spark, checkpoint, shape(execution.remembered(), partitions, context.wants_old))
         if execution.is_direct and collect is None:
             return start_direct(execution, settings.name, checkpoint, trigger, settings.sink_options)
         handler = Handler(execution, _writer(settings), show, collect)
@@ -122,6 +124,7 @@ class Trial:
             updates=self._settings.updates,
             given=self._given,
             dead_letters=self._settings.dead_letters,
+            wants_old=wants_old(self._plan),
         )
         execution = Execution(self._plan, context)
         found: list[Record] = []

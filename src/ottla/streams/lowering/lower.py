@@ -13,6 +13,7 @@ from ottla.streams.lowering.context import Context
 from ottla.streams.lowering.envelope import conform
 from ottla.streams.lowering.steps import Step, step_of, stepped
 from ottla.streams.plan.aggregates import Aggregate, Cogroup, Regroup, TableAggregate
+from ottla.streams.plan.distinct import Distinct
 from ottla.streams.plan.joins import ForeignKeyJoin, GlobalTableJoin, StreamJoin, StreamTableJoin, TableJoin
 from ottla.streams.plan.node import Node
 from ottla.streams.plan.process import Process
@@ -59,6 +60,7 @@ TABLE: dict[type[Node], tuple[str, str]] = {
     TableJoin: ("stateful.table_join", "lower_table_join"),
     ForeignKeyJoin: ("stateful.foreign_key_join", "lower_foreign_key_join"),
     Process: ("stateful.process", "lower_process"),
+    Distinct: ("stateful.distinct", "lower_distinct"),
 }
 PLAIN_AGGREGATE = ("stateful.aggregate", "lower_aggregate")
 WINDOWED_AGGREGATE = ("stateful.windowed", "lower_windowed")

@@ -17,7 +17,7 @@ from ottla.streams.lowering.calling import caller, loader
 from ottla.streams.lowering.columns import computed
 from ottla.streams.lowering.context import Context
 from ottla.streams.lowering.datatypes import arrow_type, spark_type
-from ottla.streams.lowering.decoding import decodable, decoded, parsed
+from ottla.streams.lowering.decoding import decodable, decoded, once, parsed
 from ottla.streams.lowering.envelope import TAIL, TAIL_NAMES, schema
 from ottla.streams.lowering.steps import OFFERED
 from ottla.streams.plan.sources import Source, TableSource
@@ -35,11 +35,12 @@ def lower_source(node: Source, inputs: list[DataFrame], context: Context) -> Dat
     """Read a topic."""
     frame = _read(node, context)
     if context.dead_letters is not None:
-        frame = frame.where(F.col("reason").isNull()).select(*_HALVES, *TAIL_NAMES)
+        frame = frame.where(F.col("reason").isNull())
+        frame = frame.select(*(once(F.col(half)).alias(half) for half in _HALVES), *TAIL_NAMES)
     else:
         good = F.col("reason").isNull()
         frame = frame.select(
-            *(F.when(good, F.col(half)).otherwise(_complaint(node)).alias(half) for half in _HALVES),
+            *(once(F.when(good, F.col(half)).otherwise(_complaint(node))).alias(half) for half in _HALVES),
             *TAIL_NAMES,
         )
     return frame if node.timestamp is None else _timestamped(frame, node)

@@ -37,7 +37,6 @@ def lower_table(node: "Node", inputs: "list[DataFrame]", context: "Context") -> 
     """Lower a table of records."""
     from ottla.streams.lowering.stateful.transform import stateless_table, transform
 
-    wanted = getattr(context, "wants_old", None)
-    if wanted is not None and not wanted(node):
+    if context.wants_old is not None and node not in context.wants_old:
         return stateless_table(node, inputs[0])
     return transform(node, inputs, context, Table(), keys=(node.key,))
