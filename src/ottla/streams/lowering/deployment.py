@@ -14,8 +14,8 @@ from ottla.streams.lowering.execution import Execution
 from ottla.streams.lowering.query import Handler, Trigger, start_by_batch, start_direct, stop
 from ottla.streams.lowering.shipping import ship
 from ottla.streams.lowering.topics import ClusterTopics, GivenTopics
-from ottla.streams.plan.process import Process
 from ottla.streams.plan.old_values import wants_old
+from ottla.streams.plan.process import Process
 from ottla.streams.plan.topology import Plan
 from ottla.streams.settings import AppSettings
 
