@@ -28,7 +28,7 @@ from tests.peers.server import Server
 if TYPE_CHECKING:
     from tests.compat.spark.standalone import Standalone
 
-KILLS = count("OTTLA_KILLS", 52)
+KILLS = count("OTTLA_KILLS", 39)
 KILLS_KAFKA = count("OTTLA_KILLS", 22)
 KILLS_OF_EXECUTORS = count("OTTLA_KILLS", 10)
 PER_SECOND = 150
@@ -82,7 +82,7 @@ def test_a_few_kills(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("kind", ["copy", "count"])
+@pytest.mark.parametrize("kind", ["copy", "count", "app"])
 def test_many_kills(kind: str, tmp_path: Path) -> None:
     chance = seeded(__file__, OTTLA_KILLS=KILLS)
     arena = under_fire(ottla, [kind], killing.plan(KILLS, chance), tmp_path, chance)

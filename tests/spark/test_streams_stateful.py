@@ -289,8 +289,8 @@ def test_final_results_leave_once_when_their_window_closes(windowed: Written) ->
 
 
 def test_changes_are_held_for_a_time(windowed: Written) -> None:
-    # The first change of a waits from 1 to 11, that of b from 3; the next of each from 9 and 16.
-    assert windowed["limited"] == [("a", 2, 12), ("b", 1, 3), ("b", 2, 16), ("a", 4, 12)]
+    # A first change of a waits from 1 to 11, one of b from 3 to 13, the next of a from 12 to 22; the last one leaves.
+    assert windowed["limited"] == [("a", 2, 12), ("b", 2, 16), ("a", 5, 31)]
 
 
 # Joins
@@ -478,3 +478,129 @@ def test_a_processor_with_a_store_and_a_timer(processed: Written) -> None:
         ("a", 3.0, 25),
         ("b", 6.0, 25),
     ]
+
+
+# What needs more than records
+
+
+class Ticking(Processor):
+    """Forwards the time on the wall now and then."""
+
+    wall_clock = True
+
+    def init(self, context: ProcessorContext) -> None:
+        self.context = context
+        context.schedule("50 ms", self.tick, clock="wall")
+
+    def process(self, record: Incoming) -> None:
+        self.context.forward(record.key, self.context.now)
+
+    def tick(self, time: int) -> None:
+        self.context.forward("tick", time)
+
+
+def test_the_clock_on_the_wall_wakes_a_processor_without_records(spark: Any, tmp_path: Path) -> None:
+    from ottla.streams.lowering.context import Context
+    from ottla.streams.lowering.envelope import schema
+    from ottla.streams.lowering.lower import Lowered
+    from ottla.streams.plan.sources import StreamSource
+
+    app = App("ticking")
+    ticks = app.stream("given").process(Ticking, value=int)
+    source = app.plan().sources[0]
+    assert isinstance(source, StreamSource)
+    rows = [("a", "x", 1, None, "given", 0, 0)]
+    spark.createDataFrame(rows, schema(source)).write.parquet(str(tmp_path / "given"))
+    given = spark.readStream.schema(schema(source)).parquet(str(tmp_path / "given"))
+    context = Context(spark=spark, app="ticking", read=lambda node: given, partitions=1)
+    frame = Lowered(context, {source: given}).frame(ticks._node)
+    found: list[tuple[str, int]] = []
+    query = (
+        frame.writeStream.foreachBatch(
+            lambda batch, n: found.extend((row.key, row.value) for row in batch.collect())
+        )
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(processingTime="100 milliseconds")
+        .start()
+    )
+    try:
+        for _ in range(400):
+            if len(found) >= 4 or not query.isActive:
+                break
+            query.awaitTermination(0.1)
+    finally:
+        query.stop()
+    assert [key for key, _ in found[:4]] == ["a", "tick", "tick", "tick"]
+    times = [time for _, time in found]
+    assert times == sorted(times)
+    assert times[0] > 1_500_000_000_000
+
+
+@pytest.fixture(scope="module")
+def plain(spark: Any) -> Written:
+    """What a topology of few operators gives out, with one change a key and micro-batch."""
+    app = App("plain", updates="last")
+    clicks = app.stream("clicks")
+    clicks.distinct().to("first")
+    clicks.distinct(within=5).to("first-in-a-while")
+    clicks.group_by_key().count().to("count")
+    given: Given = {"clicks": [("a", "p", 1), ("b", "q", 2), ("a", "r", 3), ("a", "s", 12), ("b", "t", 13)]}
+    return run(app, *halves(given, 10))
+
+
+def test_the_first_record_of_a_key(plain: Written) -> None:
+    assert plain["first"] == [("a", "p", 1), ("b", "q", 2)]
+    assert values(plain["first-in-a-while"]) == ["p", "q", "s", "t"]
+
+
+def test_one_change_a_key_and_micro_batch(plain: Written) -> None:
+    assert plain["count"] == [("b", 1, 2), ("a", 2, 3), ("a", 3, 12), ("b", 2, 13)]
+
+
+def test_a_count_by_sparks_own_aggregation(spark: Any) -> None:
+    app = App("native", updates="last", native=True)
+    app.stream("clicks").group_by_key().count().to("count")
+    given: Given = {
+        "clicks": [
+            ("a", "p", 1),
+            ("b", "q", 2),
+            ("a", "r", 3),
+            (None, "x", 3),
+            ("a", None, 4),
+            ("a", "s", 12),
+        ]
+    }
+    made = run(app, *halves(given, 10))
+    assert sorted(made["count"]) == [("a", 2, 3), ("a", 3, 12), ("b", 1, 2)]
+
+
+def test_a_failure_names_the_operator_and_the_record(spark: Any) -> None:
+    from ottla.spark import SparkFailure
+
+    def broken(one: int, other: int) -> int:
+        return one // other
+
+    app = App("broken")
+    app.stream("numbers", value=int).group_by_key().reduce(broken, name="dividing").to("reduced")
+    with pytest.raises(SparkFailure, match=r"dividing: ZeroDivisionError.*numbers-0@1"):
+        app.test({"numbers": [("a", 1, 1), ("a", 0, 2)]})
+
+
+def test_a_global_table_follows_its_topic(spark: Any, broker: Any, topic_name: str) -> None:
+    from ottla.client.blocking import Admin, Producer
+    from ottla.streams.lowering.stateful.replica import Place, rows_of
+    from ottla.streams.types.serde import serde
+
+    with Admin(broker.bootstrap) as admin:
+        admin.topics.create([topic_name], partitions=3)
+    place = Place(topic_name, broker.bootstrap, (), serde(str), serde(int))
+    with Producer(broker.bootstrap) as producer:
+        for n in range(20):
+            producer.deliver(topic_name, str(n).encode(), key=f"k{n % 7}".encode())
+        rows = rows_of(place)
+        assert len(rows) == 7
+        assert [rows.find(f"k{n}") for n in range(7)] == [14, 15, 16, 17, 18, 19, 13]
+        producer.deliver(topic_name, None, key=b"k0")
+        producer.deliver(topic_name, b"99", key=b"k1")
+        rows = rows_of(place)
+        assert [rows.find(f"k{n}") for n in range(3)] == [None, 99, 16]

@@ -302,6 +302,19 @@ class Loose:
     anything: Any
 
 
+def test_dead_letters_of_what_keeps_state(spark: Any) -> None:
+    app = App("letters", dead_letters="dead")
+    orders = app.stream("orders", value=Order)
+    orders.group_by_key().count().to("count")
+    app.table("users", value=int).to("users-copy")
+    written = app.test(
+        {"orders": [ORDERS[0], ("k", b"{"), ORDERS[2]], "users": [("a", 1), ("b", b"?")]}, batches=2
+    )
+    assert pairs(written["count"]) == [("k1", 1), ("k1", 2)]
+    assert pairs(written["users-copy"]) == [("a", 1)]
+    assert sorted(pairs(written["dead"])) == [(b"b", b"?"), (b"k", b"{")]
+
+
 def test_dead_letters_that_python_finds(spark: Any) -> None:
     app = App("letters", dead_letters="dead")
     app.stream("in", value=Loose).map_values(lambda v: v.anything["a"], value=int).to("out")
@@ -445,3 +458,43 @@ def test_several_topics_and_patterns(spark: Any) -> None:
         app.test({"y": []})
     with pytest.raises(TypeMismatch, match="the value of a record for a: 5 is a int, not a str"):
         app.test({"a": [5]})
+
+
+def test_tables(spark: Any) -> None:
+    """A row that no longer holds becomes a tombstone, one that never did is no change, functions see no tombstones."""
+    app = App("tables")
+    users = app.table("users", value=Order)
+    users.filter(lambda v: v.total > 10).to("filter")
+    users.filter_not(lambda v: python(v.total) <= 10).to("filter-py")
+    users.map_values(lambda k, v: k + v.user).to("map_values")
+    users.map_values(lambda v: python(v.total), value=int).to("map_values-py")
+    users.to_stream(lambda k, v: k + "!").to("to_stream")
+    users.group_by(lambda k, v: (v.user, v.total)).count().to("count")
+    given = [
+        ("a", Order("x", 5)),
+        ("a", Order("x", 15)),
+        ("b", Order("y", 20)),
+        (None, Order("nobody", 99)),
+        ("a", Order("y", 7)),
+        ("b", None),
+        ("c", None),
+    ]
+    written = app.test({"users": given})
+    held = [("a", Order("x", 15)), ("b", Order("y", 20)), ("a", None), ("b", None)]
+    assert pairs(written["filter"]) == held
+    assert pairs(written["filter-py"]) == held
+    assert pairs(written["map_values"]) == [
+        ("a", "ax"), ("a", "ax"), ("b", "by"), ("a", "ay"), ("b", None), ("c", None),
+    ]  # fmt: skip
+    assert [value for _, value in pairs(written["map_values-py"])] == [5, 15, 20, 7, None, None]
+    assert [key for key, _ in pairs(written["to_stream"])] == ["a!", "a!", "b!", "a!", "b!", "c!"]
+    # (x, 1), the same group again, (y, 1), from x to y, out of y.
+    assert pairs(written["count"]) == [("x", 1), ("x", 1), ("y", 1), ("x", 0), ("y", 2), ("y", 1)]
+
+
+def test_a_function_of_this_program_that_raises_is_named(spark: Any) -> None:
+    app = App("boom")
+    app.stream("orders", value=Order).for_each(boom, name="burst")
+    said = failure(app, {"orders": [("k", Order("x", 7))]})
+    assert said.startswith("burst: ZeroDivisionError")
+    assert f'test_streams_stateless.py", line {boom.__code__.co_firstlineno + 1}, in boom' in said

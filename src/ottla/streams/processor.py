@@ -114,7 +114,8 @@ class ProcessorContext(Protocol):
         """Have `callback(time)` called every interval, of stream time ("stream") or of time on the wall ("wall").
 
         Stream time moves with records alone: after the record that has moved it the callback is called once, however
-        many intervals have passed, and first after the first record. By the wall it is called between micro-batches.
+        many intervals have passed, and first after the first record. By the wall it is called between micro-batches,
+        once the operator partition has had its first record, and never in `app.test`.
         """
 
 

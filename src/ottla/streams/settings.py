@@ -17,6 +17,7 @@ _OWN = (
     "every",
     "guarantee",
     "master",
+    "native",
     "partitions",
     "sink",
     "source",
@@ -38,6 +39,7 @@ class AppSettings:
                    second where a processor has timers by the wall
     updates        of a table: "all" shows every change, "last" one a key and micro-batch
     partitions     into how many parts the state of each operator is divided; as many as Spark's shuffle partitions
+    native         whether the one count that a topology has is left to Spark's own aggregation, which is faster
     guarantee      exactly-once or at-least-once
     master, spark  where Spark runs, and its settings
     source, sink   more options of the source and the sink `ottla`
@@ -51,6 +53,7 @@ class AppSettings:
     every: str | None = None
     updates: str = "all"
     partitions: int | None = None
+    native: bool = False
     guarantee: str = "exactly-once"
     master: str | None = None
     spark: Mapping[str, Any] = field(default_factory=dict)
@@ -128,5 +131,7 @@ def _check(own: Mapping[str, Any]) -> None:
     for key, allowed in choices.items():
         if key in own and own[key] not in allowed:
             raise TopologyError(f"{key} is {own[key]!r}", hint=f"it is {' or '.join(allowed)}")
+    if not isinstance(own.get("native", False), bool):
+        raise TopologyError(f"native is {own['native']!r}", hint="it is True or False")
     if "partitions" in own and (not isinstance(own["partitions"], int) or own["partitions"] < 1):
         raise TopologyError(f"partitions is {own['partitions']!r}", hint="it is a number, 1 or more")

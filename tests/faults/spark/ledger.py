@@ -41,8 +41,10 @@ class Ledger:
                 found[batch] = {(str(partition), number) for partition, span in spans for number in span}
             else:
                 there = Counter(keys[partition][number] for partition, span in spans for number in span)
-                counts += there
-                found[batch] = {(key, counts[key]) for key in there}
+                before, counts = counts, counts + there
+                # An app tells of every change, a query in update mode of the last in a batch.
+                first = {key: before[key] + 1 if kind == "app" else counts[key] for key in there}
+                found[batch] = {(key, n) for key in there for n in range(first[key], counts[key] + 1)}
             starts = ends
         return found
 

@@ -1,21 +1,21 @@
 """The queries under fire, as functions for a `SparkDriver`. Each starts its query again whenever it fails.
 
 `copy` is stateless: every record goes to the partition it came from. `count` keeps state: how often each key was there,
-in update mode, written by `foreachBatch`. Rows of both are `batch line number`, see `history`.
+in update mode, written by `foreachBatch`. `app` is the same count by an app of ottla.streams, which tells of every
+change. Rows of all are `batch line number`, see `history`.
 """
 
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 SOURCE = "source"
-KINDS = ("copy", "count")
 _FAILURES: list[str] = []
 
 
@@ -33,10 +33,10 @@ def _run(spark: "SparkSession", kind: str, bootstrap: str, checkpoint: str, batc
     from ottla.spark import register
 
     register(spark)
-    begin = {"copy": _copy, "count": _count}[kind]
+    begin = {"copy": _copy, "count": _count, "app": _app}[kind]
     while True:
         try:
-            begin(_read(spark, bootstrap, batch_rows), bootstrap, checkpoint).awaitTermination()
+            begin(spark, bootstrap, checkpoint, batch_rows)
         except Exception as failure:  # noqa: BLE001 - whatever it was, it is told and tried again
             _FAILURES.append(f"{kind}: {failure}")
             print(getattr(failure, "details", ""), file=sys.stderr, flush=True)
@@ -53,33 +53,53 @@ def _read(spark: "SparkSession", bootstrap: str, batch_rows: int) -> "DataFrame"
     return spark.readStream.format("ottla").options(**options).load()
 
 
-def _copy(frame: "DataFrame", bootstrap: str, checkpoint: str) -> Any:
+def _batch_number() -> str:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    return str(context.getLocalProperty("streaming.sql.batchId"))
+
+
+def _copy(spark: "SparkSession", bootstrap: str, checkpoint: str, batch_rows: int) -> None:
+    frame = _read(spark, bootstrap, batch_rows)
     rows = frame.selectExpr("cast(value as string) as value", "partition")
     options = {"kafka.bootstrap.servers": bootstrap, "topic": "copy", "checkpointLocation": checkpoint}
     stamped = rows.mapInArrow(_stamped, "value string, partition int")
-    return stamped.writeStream.queryName("copy").format("ottla").options(**options).start()
+    stamped.writeStream.queryName("copy").format("ottla").options(**options).start().awaitTermination()
 
 
 def _stamped(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
     import pyarrow as pa
     import pyarrow.compute as pc
-    from pyspark import TaskContext
 
-    context = TaskContext.get()
-    assert context is not None
-    number = context.getLocalProperty("streaming.sql.batchId")
+    number = pa.scalar(_batch_number())
     for batch in batches:
-        values = pc.binary_join_element_wise(pa.scalar(number), batch.column("value"), " ")
+        values = pc.binary_join_element_wise(number, batch.column("value"), " ")
         yield pa.RecordBatch.from_arrays([values, batch.column("partition")], ["value", "partition"])
 
 
-def _count(frame: "DataFrame", bootstrap: str, checkpoint: str) -> Any:
+def _count(spark: "SparkSession", bootstrap: str, checkpoint: str, batch_rows: int) -> None:
     from ottla.spark import write_batch
 
     def write(counts: "DataFrame", number: int) -> None:
         rows = counts.selectExpr("key", f"concat('{number} ', key, ' ', count) as value")
         write_batch(rows, number, **{"kafka.bootstrap.servers": bootstrap, "topic": "count"})
 
+    frame = _read(spark, bootstrap, batch_rows)
     counts = frame.selectExpr("cast(key as string) as key").groupBy("key").count()
     writer = counts.writeStream.queryName("count").outputMode("update").foreachBatch(write)
-    return writer.option("checkpointLocation", checkpoint).start()
+    writer.option("checkpointLocation", checkpoint).start().awaitTermination()
+
+
+def _app(spark: "SparkSession", bootstrap: str, checkpoint: str, batch_rows: int) -> None:
+    from ottla.streams import App
+
+    app = App("app", bootstrap, checkpoint=checkpoint, source={"maxOffsetsPerTrigger": str(batch_rows)})
+    counts = app.stream(SOURCE).group_by_key().count().to_stream()
+    counts.map(_told, key=str, value=str).to("app")
+    app.start(block=False).wait()
+
+
+def _told(key: str, count: int) -> tuple[str, str]:
+    return key, f"{_batch_number()} {key} {count}"

@@ -12,6 +12,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from ottla.streams.errors import TopologyChanged
+from ottla.streams.lowering.context import Context
 from ottla.streams.plan.node import Node
 from ottla.streams.plan.sources import Source, TableSource
 from ottla.streams.plan.tables import ToTable
@@ -19,16 +20,19 @@ from ottla.streams.plan.tables import ToTable
 _FILE = "ottla-topology.json"
 
 
-def shape(nodes: Sequence[Node], partitions: int, wants_old: frozenset[Node] | None = None) -> dict[str, Any]:
-    """Return what of a topology a checkpoint depends on. `wants_old` are the tables that keep rows (None: all)."""
-    operators = [_described(each, wants_old is None or each in wants_old) for each in nodes]
+def shape(nodes: Sequence[Node], partitions: int, context: Context) -> dict[str, Any]:
+    """Return what of a topology a checkpoint depends on."""
+    operators = [_described(each, context) for each in nodes]
     return {"version": 1, "partitions": partitions, "operators": operators}
 
 
-def _described(node: Node, wants_old: bool) -> dict[str, Any]:
+def _described(node: Node, context: Context) -> dict[str, Any]:
     found = {"name": node.name, "kind": node.kind}
     if isinstance(node, TableSource | ToTable):
-        found["keeps"] = "last values" if wants_old else "nothing"
+        keeps = context.wants_old is None or node in context.wants_old
+        found["state"] = "last values" if keeps else "none"
+    elif node.stateful and context.native:
+        found["state"] = "native"
     if node.stateful:
         found |= {"key": node.key.ddl(), "value": node.value.ddl()}
     if isinstance(node, Source):

@@ -39,6 +39,15 @@ def column(expression: Expression, given: Columns) -> Column:
     return _OPERATIONS[expression.operation](*arguments).cast(spark_type(expression.type))
 
 
+def once(found: Column) -> Column:
+    """Return the same, computed once a row however often it is looked at.
+
+    Spark moves filters below what they filter, and has what they look at computed again there, once for each look. What
+    is not deterministic it lets be, and which partition a row is in counts as that.
+    """
+    return F.when(F.spark_partition_id() >= 0, found)
+
+
 def computed(function: Function, given: Columns, operator: str) -> Column:
     """Return the Column of a function that is an expression, which fails where Python would have failed on a null."""
     assert function.expression is not None

@@ -19,7 +19,8 @@ class Context:
     `given` is set in a test alone: all records of each topic, as bytes.
     `partitions` is into how many parts the state of each operator is divided; `updates` says whether a table shows
     every change ("all"), or one a key and micro-batch ("last"). `dead_letters` is the topic of records that cannot be
-    read. `wants_old` are the operators of whose changes somebody asks what was there before (None: all).
+    read. `wants_old` are the operators of whose changes somebody asks what was there before (None: all). With `native`
+    the one count there is is left to Spark's own aggregation.
     """
 
     spark: SparkSession
@@ -32,3 +33,4 @@ class Context:
     given: Mapping[str, Sequence[Record]] | None = None
     dead_letters: str | None = None
     wants_old: frozenset[Node] | None = None
+    native: bool = False

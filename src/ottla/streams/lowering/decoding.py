@@ -12,6 +12,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructField, StructType
 
+from ottla.streams.lowering.columns import once
 from ottla.streams.lowering.datatypes import spark_type
 from ottla.streams.types.codec import encoder
 from ottla.streams.types.serde import Serde
@@ -63,15 +64,6 @@ def _inner(type: Type) -> Iterator[Type]:
             yield from _inner(part)
     elif isinstance(type, WindowedKey):
         yield from _inner(type.of)
-
-
-def once(found: Column) -> Column:
-    """Return the same, computed once a row however often it is looked at.
-
-    Spark moves filters below what they filter, and has what they look at computed again there, once for each look. What
-    is not deterministic it lets be, and which partition a row is in counts as that.
-    """
-    return F.when(F.spark_partition_id() >= 0, found)
 
 
 def parsed(serde: Serde, data: Column) -> Column:

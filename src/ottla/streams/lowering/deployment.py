@@ -65,11 +65,12 @@ def deploy(
         client_settings=settings.client,
         dead_letters=settings.dead_letters,
         wants_old=wants_old(plan),
+        native=settings.native,
     )
     execution = Execution(plan, context)
     trigger = Trigger(settings.every or _natural(plan), available_now)
     with translated():
-        agree(spark, checkpoint, shape(execution.remembered(), partitions, context.wants_old))
+        agree(spark, checkpoint, shape(execution.remembered(), partitions, context))
         if execution.is_direct and collect is None:
             return start_direct(execution, settings.name, checkpoint, trigger, settings.sink_options)
         handler = Handler(execution, _writer(settings), show, collect)
@@ -125,6 +126,7 @@ class Trial:
             given=self._given,
             dead_letters=self._settings.dead_letters,
             wants_old=wants_old(self._plan),
+            native=self._settings.native,
         )
         execution = Execution(self._plan, context)
         found: list[Record] = []

@@ -18,7 +18,8 @@ from pyspark.sql.types import StructType
 
 from ottla.streams.lowering.context import Context
 from ottla.streams.lowering.lower import Lowered
-from ottla.streams.lowering.reading import dead_letters
+from ottla.streams.lowering.reading import decode, readable, unreadable
+from ottla.streams.lowering.stateful.native import check_native
 from ottla.streams.lowering.writing import ROWS, outgoing
 from ottla.streams.plan.node import Node
 from ottla.streams.plan.sinks import SINKS, To
@@ -51,19 +52,37 @@ class Execution:
         self.cuts = tuple(
             each for each in found if each in self._streamed and self._is_cut(each, plan, needed)
         )
+        # Sources whose good and bad records are told apart in the second part; of others the bad ones are a cut themselves.
+        letters = self.sources if context.dead_letters is not None else ()
+        self._whole = tuple(
+            each for each in letters if each in self.cuts and not self._is_streamed_on(each, plan)
+        )
+        self._apart = tuple(each for each in letters if each not in self._whole)
         self._lowered = Lowered(context)
+        if context.native:
+            check_native(self.remembered(), context.updates)
 
     def _is_cut(self, node: Node, plan: Plan, needed: set[Node]) -> bool:
         if node in self.ends:
             return True
         return any(each in needed and each not in self._streamed for each in plan.readers(node))
 
+    def _is_streamed_on(self, node: Node, plan: Plan) -> bool:
+        return node.stateful or any(each in self._streamed for each in plan.readers(node))
+
     @property
     def is_direct(self) -> bool:
         """Whether the rows of the query are what is to be written, and nothing is computed twice for them."""
         if len(self.ends) != 1 or not isinstance(self.ends[0], To) or self.context.dead_letters is not None:
             return False
+        if self.context.native:  # the stream writer cannot take changes of Spark's own aggregations
+            return False
         return list(_remembering(self.ends)) == self.remembered()
+
+    @property
+    def output_mode(self) -> str:
+        """What Spark calls the way in which results leave the query."""
+        return "update" if self.context.native else "append"
 
     def direct(self) -> DataFrame:
         """Return the rows that are to be written, where that is all there is to do."""
@@ -73,9 +92,11 @@ class Execution:
 
     def stream(self) -> DataFrame:
         """Return what the streaming query computes: all that comes out of the cuts, and the dead letters."""
-        frames = [self._lowered.frame(each) for each in self.cuts]
-        if self.context.dead_letters is not None:
-            frames += [dead_letters(each, self.context) for each in self.sources]
+        frames = [
+            decode(each, self.context) if each in self._whole else self._lowered.frame(each)
+            for each in self.cuts
+        ]
+        frames += [unreadable(decode(each, self.context), self.context) for each in self._apart]
         if len(frames) == 1:
             return frames[0]
         tagged = [_tagged(frame, n, frames) for n, frame in enumerate(frames)]
@@ -86,10 +107,14 @@ class Execution:
 
     def outputs(self, batch: DataFrame) -> list[Output]:
         """Return what comes out at the ends, given what came out of the cuts in a micro-batch."""
-        letters = self.sources if self.context.dead_letters is not None else ()
-        count = len(self.cuts) + len(letters)
+        count = len(self.cuts) + len(self._apart)
         parts = [batch] if count == 1 else [_untagged(batch, n) for n in range(count)]
-        rest = Lowered(self.context, dict(zip(self.cuts, parts, strict=False)))
+        known: dict[Node, DataFrame] = dict(zip(self.cuts, parts, strict=False))
+        letters: dict[Node, DataFrame] = dict(zip(self._apart, parts[len(self.cuts) :], strict=True))
+        for source in self._whole:
+            letters[source] = unreadable(known[source], self.context)
+            known[source] = readable(known[source], source, self.context)
+        rest = Lowered(self.context, known)
         found = []
         for end in self.ends:
             if isinstance(end, To):
@@ -98,9 +123,7 @@ class Execution:
                 found.append(
                     Output(end, rest.frame(end.input if isinstance(end, SINKS) else end), is_rows=False)
                 )
-        for node, part in zip(letters, parts[len(self.cuts) :], strict=True):
-            found.append(Output(node, part, is_rows=True))
-        return found
+        return [*found, *(Output(node, part, is_rows=True) for node, part in letters.items())]
 
     def remembered(self) -> list[Node]:
         """Return the sources and the operators with state in the order in which the query has them."""

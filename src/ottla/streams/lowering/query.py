@@ -44,7 +44,7 @@ def start_direct(
 ) -> StreamingQuery:
     """Start a query whose rows go straight into the sink."""
     writer = execution.direct().writeStream.format("ottla").options(**options)
-    return _started(writer, name, checkpoint, trigger)
+    return _started(writer, name, checkpoint, trigger, execution.output_mode)
 
 
 def start_by_batch(
@@ -57,11 +57,12 @@ def start_by_batch(
     """Start a query each of whose micro-batches is handled by a function of this program."""
     # It would print the stack of whatever is about to be told in a sentence.
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL + 1)
-    return _started(execution.stream().writeStream.foreachBatch(handle), name, checkpoint, trigger)
+    writer = execution.stream().writeStream.foreachBatch(handle)
+    return _started(writer, name, checkpoint, trigger, execution.output_mode)
 
 
-def _started(writer: Any, name: str, checkpoint: str, trigger: Trigger) -> StreamingQuery:
-    writer = writer.queryName(name).outputMode("append").option("checkpointLocation", checkpoint)
+def _started(writer: Any, name: str, checkpoint: str, trigger: Trigger, mode: str) -> StreamingQuery:
+    writer = writer.queryName(name).outputMode(mode).option("checkpointLocation", checkpoint)
     when: dict[str, Any] = (
         {"availableNow": True} if trigger.available_now else {"processingTime": trigger.every}
     )
@@ -106,7 +107,8 @@ class Handler:
     def __call__(self, batch: DataFrame, number: int) -> None:
         """Handle a micro-batch."""
         outputs = self._execution.outputs(batch)
-        kept = [batch.persist()]
+        # What is read once need not be kept.
+        kept = [batch.persist()] if len(outputs) > 1 else []
         try:
             rows = united(outputs)
             if rows is not None:

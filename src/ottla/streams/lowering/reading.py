@@ -14,10 +14,10 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from ottla.streams.errors import FunctionFailed, Unreadable
 from ottla.streams.lowering.calling import caller, loader
-from ottla.streams.lowering.columns import computed
+from ottla.streams.lowering.columns import computed, once
 from ottla.streams.lowering.context import Context
 from ottla.streams.lowering.datatypes import arrow_type, spark_type
-from ottla.streams.lowering.decoding import decodable, decoded, once, parsed
+from ottla.streams.lowering.decoding import decodable, decoded, parsed
 from ottla.streams.lowering.envelope import TAIL, TAIL_NAMES, schema
 from ottla.streams.lowering.steps import OFFERED
 from ottla.streams.plan.sources import Source, TableSource
@@ -33,7 +33,12 @@ EXCEPTION = f"{Unreadable.__module__}.{Unreadable.__qualname__}"
 
 def lower_source(node: Source, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Read a topic."""
-    frame = _read(node, context)
+    return readable(decode(node, context), node, context)
+
+
+def readable(frame: DataFrame, node: Source, context: Context) -> DataFrame:
+    """Return the records of what `decode` gave that can be read; where others have no place to go, they are an
+    error."""
     if context.dead_letters is not None:
         frame = frame.where(F.col("reason").isNull())
         frame = frame.select(*(once(F.col(half)).alias(half) for half in _HALVES), *TAIL_NAMES)
@@ -53,8 +58,8 @@ def lower_table_source(node: TableSource, inputs: list[DataFrame], context: Cont
     return lower_table(node, [lower_source(node, inputs, context)], context)
 
 
-def dead_letters(node: Source, context: Context) -> DataFrame:
-    """Return the records of a source that cannot be read, as they are to be written."""
+def unreadable(frame: DataFrame, context: Context) -> DataFrame:
+    """Return the records of what `decode` gave that cannot be read, as they are to be written."""
     assert context.dead_letters is not None
     told = {
         "exception": F.lit(EXCEPTION),
@@ -71,17 +76,13 @@ def dead_letters(node: Source, context: Context) -> DataFrame:
         )
     )
     empty = F.array().cast("array<struct<key:string,value:binary>>")
-    return (
-        _read(node, context)
-        .where(F.col("reason").isNotNull())
-        .select(
-            F.lit(context.dead_letters).alias("topic"),
-            F.lit(None).cast("int").alias("partition"),
-            F.col("raw_key").alias("key"),
-            F.col("raw_value").alias("value"),
-            F.concat(F.coalesce(F.col("headers"), empty), added).alias("headers"),
-            "timestamp",
-        )
+    return frame.where(F.col("reason").isNotNull()).select(
+        F.lit(context.dead_letters).alias("topic"),
+        F.lit(None).cast("int").alias("partition"),
+        F.col("raw_key").alias("key"),
+        F.col("raw_value").alias("value"),
+        F.concat(F.coalesce(F.col("headers"), empty), added).alias("headers"),
+        "timestamp",
     )
 
 
@@ -96,7 +97,7 @@ def _complaint(node: Source) -> Column:
     )
 
 
-def _read(node: Source, context: Context) -> DataFrame:
+def decode(node: Source, context: Context) -> DataFrame:
     """Return key, value, reason, raw_key, raw_value and the rest of the envelope."""
     raw = context.read(node).select(
         F.col("key").alias("raw_key"),

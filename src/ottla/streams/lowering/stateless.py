@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from ottla.streams.expression.tree import Make
-from ottla.streams.lowering.columns import computed
+from ottla.streams.lowering.columns import computed, once
 from ottla.streams.lowering.context import Context
 from ottla.streams.lowering.envelope import TAIL_NAMES
 from ottla.streams.plan.function import Function
@@ -44,7 +44,7 @@ def lower_branch(node: Branch, inputs: list[DataFrame], context: Context) -> Dat
 def lower_map(node: Map, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Replace key and value."""
     key, value = _pair(node.mapper, node.name)
-    return inputs[0].select(key.alias("key"), value.alias("value"), *TAIL_NAMES)
+    return inputs[0].select(once(key).alias("key"), once(value).alias("value"), *TAIL_NAMES)
 
 
 def _pair(mapper: Function, name: str) -> tuple[Column, Column]:
@@ -62,12 +62,12 @@ def _pair(mapper: Function, name: str) -> tuple[Column, Column]:
 
 def lower_map_values(node: MapValues, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Replace the value."""
-    return inputs[0].withColumn("value", computed(node.mapper, given(), node.name))
+    return inputs[0].withColumn("value", once(computed(node.mapper, given(), node.name)))
 
 
 def lower_select_key(node: SelectKey, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Replace the key."""
-    return inputs[0].withColumn("key", computed(node.selector, given(), node.name))
+    return inputs[0].withColumn("key", once(computed(node.selector, given(), node.name)))
 
 
 def lower_flat_map(node: FlatMap, inputs: list[DataFrame], context: Context) -> DataFrame:

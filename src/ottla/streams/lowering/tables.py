@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from ottla.streams.errors import FunctionFailed
 from ottla.streams.lowering.calling import caller, dumper, loader
-from ottla.streams.lowering.columns import column
+from ottla.streams.lowering.columns import column, once
 from ottla.streams.lowering.context import Context
 from ottla.streams.lowering.datatypes import arrow_type
 from ottla.streams.lowering.envelope import TAIL_NAMES, schema
@@ -42,7 +42,8 @@ def lower_table_filter(node: TableFilter, inputs: list[DataFrame], context: Cont
         sides = {}
         for side in SIDES:
             found = _side(node.predicate, side)
-            sides[side] = F.when(F.col(side).isNotNull() & (~found if node.negated else found), F.col(side))
+            held = F.col(side).isNotNull() & (~found if node.negated else found)
+            sides[side] = once(F.when(held, F.col(side)))
         kept = frame.withColumns(sides)
     return kept.where(F.col("value").isNotNull() | F.col("old").isNotNull())
 
@@ -52,7 +53,7 @@ def lower_table_map_values(node: TableMapValues, inputs: list[DataFrame], contex
     if node.mapper.expression is None:
         return _called(inputs[0], node, caller(node.mapper, OFFERED, node.name))
     return inputs[0].withColumns(
-        {side: F.when(F.col(side).isNotNull(), _side(node.mapper, side)) for side in SIDES}
+        {side: once(F.when(F.col(side).isNotNull(), _side(node.mapper, side))) for side in SIDES}
     )
 
 

@@ -36,9 +36,16 @@ class ClusterTopics:
     def __init__(self, spark: SparkSession, options: Mapping[str, str]) -> None:
         self._spark = spark
         self._options = options
+        self._frames: dict[Source, DataFrame] = {}
 
     def read(self, source: Source) -> DataFrame:
         """Return the records of a source, for ever."""
+        # The same frame every time: Spark takes two for two sources, each with a progress of its own.
+        if source not in self._frames:
+            self._frames[source] = self._read(source)
+        return self._frames[source]
+
+    def _read(self, source: Source) -> DataFrame:
         reader = (
             self._spark.readStream.format("ottla").options(**self._options).option("includeHeaders", "true")
         )
@@ -58,13 +65,17 @@ class GivenTopics:
     def __init__(self, spark: SparkSession, directory: Path) -> None:
         self._spark = spark
         self._directory = directory
-        self._sources: dict[str, Source] = {}
+        self._frames: dict[Source, DataFrame] = {}
         self._files = 0
         self._latest_ms = 0
 
     def read(self, source: Source) -> DataFrame:
         """Return the records that were given for a source, and those that will be."""
-        self._sources[source.name] = source
+        if source not in self._frames:
+            self._frames[source] = self._read(source)
+        return self._frames[source]
+
+    def _read(self, source: Source) -> DataFrame:
         place = self._directory / source.name
         place.mkdir(parents=True, exist_ok=True)
         return (

@@ -43,7 +43,10 @@ def lower_aggregate(
 ) -> "DataFrame":
     """Lower an aggregate without windows."""
     from ottla.streams.lowering.stateful.fold import fold_of
+    from ottla.streams.lowering.stateful.native import native_count
     from ottla.streams.lowering.stateful.transform import transform
 
+    if context.native:
+        return native_count(node, inputs[0])
     fold = fold_of(node, node.key)
     return transform(node, inputs, context, Aggregate(fold), values=fold.method != "count")

@@ -84,8 +84,9 @@ class Host(StatefulProcessor):
             except FunctionFailed as failed:
                 raise failed.located(record.topic, record.partition, record.offset) from failed.__cause__
         operator.finish()
-        for time in operator.alarms():
-            self._handle.registerTimer(time)
+        if operator.now >= 0:
+            for time in operator.alarms():
+                self._handle.registerTimer(time)
         out: Sequence[Output] = operator.out
         if frame.collapse:
             out = latest(out, key_code(frame.key).encode)
