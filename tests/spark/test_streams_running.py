@@ -191,3 +191,17 @@ def test_it_ends_when_it_is_told_to(broker: Broker, topic_name: str, tmp_path: P
     assert "Traceback" not in said and "rror" not in said
     assert said.startswith(f"{topic_name}  starting\n")
     assert read(broker, f"{topic_name}-out") == [(None, b"HELLO!")]
+
+
+def test_the_example_counts(spark: Any, broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
+    from ottla.streams.examples.word_count import COUNTS, TEXT, main
+
+    main(["--bootstrap-server", broker.bootstrap, "--words", "500"])
+    said = capsys.readouterr().out
+    assert "starting Spark" in said and "lines written" in said
+    counted: dict[bytes, int] = {}
+    for key, value in read(broker, COUNTS):
+        assert number(value) == counted.get(key, 0) + 1  # every change, once, in order
+        counted[key] = number(value)
+    assert counted.keys() == set(TEXT.encode().split())
+    assert sum(counted.values()) >= 500

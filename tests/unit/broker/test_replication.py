@@ -119,7 +119,9 @@ class NodeOfTests:
             image=EMPTY,
             endpoints=lambda listener: [],
         )
-        self.connection = SimpleNamespace(on_close=[], listener="PLAINTEXT", session=SimpleNamespace(client_id=b""), closed=False)
+        self.connection = SimpleNamespace(
+            on_close=[], listener="PLAINTEXT", session=SimpleNamespace(client_id=b""), closed=False
+        )
 
     @property
     def partition(self):

@@ -25,7 +25,7 @@ from ottla.wire.compression import compress
 
 Numbers = NDArray[np.int64]
 
-_GATHER_BYTES = 8 << 20
+_GATHER_BYTES = 2 << 20
 _EMPTY_HEADER = bytes(BATCH_HEADER_SIZE)
 
 
@@ -105,12 +105,13 @@ class Encoder:
         self._check_sizes(target, sizes)
         partitions = self._partitioning.choose(target, rows.partition, rows.key, sizes)
         value, key, times = rows.value, rows.key, rows.timestamp
-        if (partitions[1:] < partitions[:-1]).any():
-            # Sorting numbers of 16 bits takes a time that does not depend on how they lie.
+        if np.count_nonzero(np.diff(partitions)) >= np.count_nonzero(np.bincount(partitions)):
+            # Rows of one partition do not lie together. Numbers of 16 bits are sorted without comparing them.
             order = np.argsort(
                 partitions.astype(np.uint16 if target.partition_count <= 1 << 16 else np.int64), kind="stable"
             )
-            partitions, sizes, times = partitions[order], sizes[order], times[order]
+            partitions, sizes = partitions[order], sizes[order]
+            times = times if isinstance(times, int) else times[order]
             taken = pa.array(order)
             value = value.take(taken)
             key = None if key is None else key.take(taken)
@@ -149,7 +150,8 @@ def _filtered(rows: Rows, who: pa.Array) -> Rows:
         for name, column in rows._asdict().items()
         if name != "timestamp"
     }
-    return Rows(**columns, timestamp=rows.timestamp[np.asarray(who)])
+    times = rows.timestamp
+    return Rows(**columns, timestamp=times if isinstance(times, int) else times[np.asarray(who)])
 
 
 def _check_names(headers: pa.Array) -> None:
@@ -158,7 +160,7 @@ def _check_names(headers: pa.Array) -> None:
 
 
 def _cut(partitions: Numbers, sizes: Numbers, limit: int) -> Numbers:
-    """With which rows batches begin, where rows are sorted by their partitions."""
+    """With which rows batches begin, where rows of one partition lie together."""
     ends = np.cumsum(sizes)
     edges = np.flatnonzero(np.diff(partitions)) + 1
     starts: list[int] = []

@@ -42,14 +42,14 @@ _HEADERS = "array<struct<key:string,value:binary>>"
 
 
 class Rows(NamedTuple):
-    """The columns of some rows; bytes are binary, all of one type, and times milliseconds."""
+    """The columns of some rows; bytes are binary, all of one type, and times milliseconds, or one for all."""
 
     value: pa.Array
     key: pa.Array | None
     topic: pa.Array | None
     partition: pa.Array | None
     headers: pa.Array | None
-    timestamp: NDArray[np.int64]
+    timestamp: NDArray[np.int64] | int
 
 
 def check_schema(schema: StructType, topic: str | None) -> None:
@@ -106,7 +106,7 @@ def rows_of(batch: pa.RecordBatch, now_ms: int) -> Rows:
         found["topic"],
         found["partition"],
         found["headers"],
-        _times(found["timestamp"], len(value), now_ms),
+        _times(found["timestamp"], now_ms),
     )
 
 
@@ -118,9 +118,9 @@ def _bytes(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return column if column.type == kind else column.cast(kind)
 
 
-def _times(column: pa.Array | None, count: int, now_ms: int) -> NDArray[np.int64]:
+def _times(column: pa.Array | None, now_ms: int) -> NDArray[np.int64] | int:
     if column is None:
-        return np.full(count, now_ms, np.int64)
+        return now_ms
     times = (
         pc.floor_temporal(column, unit="millisecond")
         .cast(pa.timestamp("ms", column.type.tz))

@@ -32,6 +32,8 @@ from ottla.wire.uuid import uuid_text
 
 # One is looked into, one waits, one is under way: as many as a link has buffers for that are used again (ADR 0027).
 _AT_ONCE = 3
+# Kafka's default, 1 MB, is for consumers of many partitions; a task has one, and Spark likes larger batches.
+_FETCH_BYTES = 4 << 20
 # A topic that is gone may only be unknown to one broker for a moment.
 _GONE_MS = 3000.0
 # A guess of how much is left to fetch is taken so many times, and so many bytes more.
@@ -84,9 +86,7 @@ class Feed:
         self._room = asyncio.Semaphore(_AT_ONCE)
         self._running: asyncio.Task[None] | None = None
         self._replica = NO_LEADER
-        self._bytes_max: int = min(
-            options.settings["max.partition.fetch.bytes"], options.settings["fetch.max.bytes"]
-        )
+        self._bytes_max = _fetch_bytes(options)
         self._bytes_each = 0.0  # as the last answer had it
 
     # Life
@@ -284,6 +284,13 @@ class Feed:
             return self._task.end
         LOGGER.warning("offset %d of %s was gone for a moment", offset, self._where)
         return offset
+
+
+def _fetch_bytes(options: SourceOptions) -> int:
+    settings = options.settings
+    name = "max.partition.fetch.bytes"
+    size: int = settings[name] if name in settings.given else _FETCH_BYTES
+    return int(min(size, settings["fetch.max.bytes"]))
 
 
 def _only(answer: FetchResponse, where: TopicPartition) -> PartitionData:

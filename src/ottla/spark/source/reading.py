@@ -17,8 +17,8 @@ from ottla.wire.columns import decode_columns, decode_headers
 from ottla.wire.compression import Buffer
 from ottla.wire.errors import ProtocolError
 
-# A portion that is compressed may hold many times its size: so much of it is opened at once.
-_OPEN_BYTES_MAX = 8 << 20
+# So much of a portion is opened at once: what is compressed may hold many times its size, and less fits caches better.
+_OPEN_BYTES_MAX = 2 << 20
 
 
 def read(options: SourceOptions, task: Task) -> Iterator[pa.RecordBatch]:

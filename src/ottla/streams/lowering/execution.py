@@ -52,7 +52,7 @@ class Execution:
         self.cuts = tuple(
             each for each in found if each in self._streamed and self._is_cut(each, plan, needed)
         )
-        # Sources whose good and bad records are told apart in the second part; of others the bad ones are a cut themselves.
+        # Of these the good and the bad records are told apart in the second part; of others the bad ones are a cut.
         letters = self.sources if context.dead_letters is not None else ()
         self._whole = tuple(
             each for each in letters if each in self.cuts and not self._is_streamed_on(each, plan)

@@ -37,8 +37,7 @@ def lower_source(node: Source, inputs: list[DataFrame], context: Context) -> Dat
 
 
 def readable(frame: DataFrame, node: Source, context: Context) -> DataFrame:
-    """Return the records of what `decode` gave that can be read; where others have no place to go, they are an
-    error."""
+    """Return the records of what `decode` gave that can be read. Where others have no place to go, they fail."""
     if context.dead_letters is not None:
         frame = frame.where(F.col("reason").isNull())
         frame = frame.select(*(once(F.col(half)).alias(half) for half in _HALVES), *TAIL_NAMES)

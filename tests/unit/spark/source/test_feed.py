@@ -65,8 +65,18 @@ def test_no_more_is_asked_for_than_the_range_is_likely_to_take():
             mini.append("t", 0, bytes(50_000))
         await drain(connection, chosen, Task("t", 0, 0, 24))
         sizes = [request.topics[0].partitions[0].partition_max_bytes for request in mini.asked_for("Fetch")]
-        assert sizes[0] == 1 << 20
+        assert sizes[0] == 1 << 20  # as it was told
         assert sizes[-1] < 1 << 19
+
+    play(test, options(kafka__max__partition__fetch__bytes=1 << 20))
+
+
+def test_fetches_are_large_unless_told_otherwise():
+    async def test(mini, connection, chosen):
+        fill(mini)
+        await drain(connection, chosen, Task("t", 0, 0, 3))
+        [request] = mini.asked_for("Fetch")
+        assert request.topics[0].partitions[0].partition_max_bytes == 4 << 20
 
     play(test)
 

@@ -57,7 +57,8 @@ class Host(StatefulProcessor):
         """Run a micro-batch of an operator partition."""
         from ottla.streams.lowering.stateful.parcels import opened
 
-        records = opened([(row.side, row.data) for row in rows], self._frame.keys, self._frame.ranks)
+        parcels = [(row.side, row.data) for row in sorted(rows, key=lambda row: row.part)]
+        records = opened(parcels, self._frame.keys, self._frame.ranks)
         yield from self._run(key[0], records, timerValues)
 
     def handleExpiredTimer(  # noqa: N802

@@ -21,10 +21,12 @@ from ottla.streams.lowering.stateful.plain import values
 from ottla.streams.lowering.stateful.record import Record
 from ottla.streams.types.type import Type
 
-PARCELS = "label int, side int, data binary"
+PARCELS = "label int, side int, part int, data binary"
 RESULTS = "data binary"
 TAIL = ("timestamp", "headers", "topic", "partition", "offset")
-_PARCEL = pa.schema([("label", pa.int32()), ("side", pa.int32()), ("data", pa.binary())])
+_PARCEL = pa.schema(
+    [("label", pa.int32()), ("side", pa.int32()), ("part", pa.int32()), ("data", pa.binary())]
+)
 # Of a result, so that no row grows beyond what is good for Spark.
 _RECORDS_MAX = 50_000
 
@@ -42,16 +44,15 @@ class Packing:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pack batches of records into parcels."""
         names = labels(self.partitions)
-        for batch in batches:
+        for part, batch in enumerate(batches):
             table = pa.Table.from_batches([batch])
             if self.complete:
                 table = table.filter(pc.and_(pc.is_valid(table["key"]), pc.is_valid(table["value"])))
             if not table.num_rows:
                 continue
-            for partition, part in self._divided(table.select(self.columns)):
-                yield pa.RecordBatch.from_pylist(
-                    [{"label": names[partition], "side": self.side, "data": wrapped(part)}], schema=_PARCEL
-                )
+            for partition, some in self._divided(table.select(self.columns)):
+                parcel = {"label": names[partition], "side": self.side, "part": part, "data": wrapped(some)}
+                yield pa.RecordBatch.from_pylist([parcel], schema=_PARCEL)
 
     def _divided(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         if self.partitions == 1:
@@ -89,7 +90,8 @@ def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def opened(parcels: Sequence[tuple[int, bytes]], keys: Sequence[Type], ranks: Sequence[int]) -> list[Record]:
     """Return the records of an operator partition's parcels, in the order in which the operator takes them.
 
-    `keys` and `ranks` are those of each side.
+    Parcels of one task are to come in the order of their parts: records that a flat_map made of one have one place, and
+    stay as they come. `keys` and `ranks` are those of each side.
     """
     records: list[Record] = []
     queues, order, offsets, stamps = [], [], [], []
