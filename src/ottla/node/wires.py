@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ottla.channel.peers import Address, Peer
+from ottla.channel.peers import Address, Late, Peer
 from ottla.quorum.driver import Answered
 from ottla.raft.settings import Node
 from ottla.wire.errors import ErrorCode
@@ -47,7 +47,9 @@ class QuorumWires:
             peer = self._peers[address] = self._make(address)
 
         def done(answer: Message | Exception) -> None:
-            if isinstance(answer, Exception):
+            if isinstance(answer, Late):
+                answered(ErrorCode.REQUEST_TIMED_OUT)  # which a pause may explain as well as a death
+            elif isinstance(answer, Exception):
                 self.gone.add(node.id)
                 self._missed(node.id)
                 answered(ErrorCode.BROKER_NOT_AVAILABLE)
