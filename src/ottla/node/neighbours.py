@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ottla.broker.broker import Broker
+from ottla.broker.controller_face import CONTROLLER_TABLE
 from ottla.broker.controller_line import Line
 from ottla.broker.following import Fetchers
 from ottla.broker.internal_topics import OFFSETS, SHARE_STATE, TRANSACTIONS
 from ottla.broker.proposing import Proposals
-from ottla.broker.served import CONTROLLER_APIS
 from ottla.channel.peers import Address, Peer
 from ottla.node.settings import Settings
 from ottla.node.wires import QuorumWires
@@ -49,7 +49,7 @@ class Neighbours:
         assert roles is not None, "a node has roles to give"
         node_id, timers = self._settings.node_id, self._world.timers
         broker.peer = self.peer
-        broker.forwardable = {api.key: api for api in CONTROLLER_APIS}
+        broker.forwardable = {api.key: api for api in CONTROLLER_TABLE}
         self.line = broker.line = Line(broker, broker.forwardable, self._controller)
         self.fetchers = Fetchers(
             node_id, lambda: broker.epoch, self._leader, timers, self._values, self._world.report

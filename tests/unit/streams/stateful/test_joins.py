@@ -90,6 +90,14 @@ def test_a_record_alone_waits_for_window_and_grace_and_leaves_by_any_key() -> No
     assert made == [("k", ("l", None), 10), ("k", ("l", "r"), 25)]
 
 
+def test_the_last_moment_of_the_grace_is_in_it() -> None:
+    # 10 + 15 + 5 is 30: until then the record may still meet somebody, and from 31 on it is alone.
+    assert run(streams("left"), [record("k", "l", 10, 0), record("x", "l", 30, 0)]) == []
+    assert run(streams("left"), [record("k", "l", 10, 0), record("x", "l", 31, 0)]) == [
+        ("k", ("l", None), 10)
+    ]
+
+
 def test_a_record_whose_window_is_over_when_it_comes_leaves_at_once() -> None:
     made = run(streams("left"), [record("x", "l", 100, 0), record("k", "l", 50, 0)])
     assert made == [("k", ("l", None), 50)]
@@ -337,6 +345,23 @@ def test_a_row_that_refers_to_nothing() -> None:
     ]
     assert [each[1] for each in inner.batch(given)] == [(("1",), "foo"), None]
     assert [each[1] for each in left.batch(given)] == [(("1",), None), (("1",), "foo"), ((None,), None)]
+
+
+def test_an_answer_to_a_version_that_is_no_more_is_dropped() -> None:
+    given = [
+        record("k", (2, ("2",), "two", 5), 5),
+        record("k", (1, ("1",), "one", 4), 4),  # from another right key, and late
+        record("k", (2, ("2",), "zwei", 6), 6),
+    ]
+    made = changes(lambda: Resolving("inner", pair), given)
+    assert made == [
+        ("k", (("2",), "two"), None, 5),
+        ("k", (("2",), "zwei"), (("2",), "two"), 6),
+    ]
+    gone = [record("k", (3, None, None, 7), 7), record("k", (2, ("2",), "drei", 7), 7)]
+    assert changes(lambda: Resolving("inner", pair), [*given, *gone])[2:] == [
+        ("k", None, (("2",), "zwei"), 7)
+    ]
 
 
 foreign_changes = st.lists(
