@@ -20,10 +20,11 @@ DATA ?= ottla-data
 ARGS ?=
 PYTEST := $(PY) -m pytest
 
-.PHONY: help run test check unit compat bench soak format docs lock clean
+.PHONY: help run example test check unit compat bench soak format docs lock clean
 
 help:
 	@echo 'make run      start Ottla in the foreground, data in $(DATA)'
+	@echo 'make example  count words on Spark, live, beside a running make run'
 	@echo 'make test     check, then run the tests (some minutes)'
 	@echo 'make check    ruff, mypy, layers, tidiness (under a minute)'
 	@echo 'make compat   every real client, our own on Apache Kafka, and Kafka itself, where Java and Maven are'
@@ -35,6 +36,10 @@ help:
 
 run: $(VENV)/.run
 	@exec $(BIN)/ottla dev --data '$(DATA)' $(ARGS)
+
+# Beside a running `make run`: words are written, and counted on Spark as they come.
+example: $(VENV)/.spark
+	@exec $(PY) -m ottla.streams.examples.word_count $(ARGS)
 
 test: check
 	@for tool in java mvn go kcat; do command -v $$tool >/dev/null || \

@@ -3,6 +3,7 @@
 import argparse
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from ottla import __version__
@@ -32,6 +33,10 @@ Three things to try in another terminal; every other Kafka client and tool works
   write   {write}
   read    {read}
   look    {look}
+
+And one to watch, words counted on Spark as they are written:
+
+  count   {count}
 
 Ctrl-C stops it; the data stays.
 """
@@ -95,7 +100,14 @@ def greeting(node: Node) -> str:
         write=f"{command} produce hello 'Hello from Ottla'{where}",
         read=f"{command} consume hello -n 1{where}",
         look=f"{command} topic describe hello{where}",
+        count=_example("" if first.port == DEFAULT_PORT else f" --bootstrap-servers {kafka}"),
     )
+
+
+def _example(where: str) -> str:
+    """How to run the example of streams, which wants Spark."""
+    command = f"{sys.executable} -m ottla.streams.examples.word_count{where}"
+    return command if find_spec("pyspark") else f"{sys.executable} -m pip install 'ottla[spark]', then {command}"
 
 
 def own_command() -> str:

@@ -19,6 +19,7 @@ from ottla.client.errors import ClientError, Closed
 from ottla.client.joint import begin, join
 from ottla.client.links import Links
 from ottla.client.settings.resolve import Settings
+from ottla.spark.settling import settle
 from ottla.world.loop_thread import LoopThread
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def connected(settings: Settings) -> Connection:
     pool = _pool
     if pool is None or not pool.thread.is_alive:
         pool = _pool = Pool(LoopThread.borrow(uvloop.new_event_loop))
+        settle()
     return pool.thread.run(pool.connection(settings))
 
 

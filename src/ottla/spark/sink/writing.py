@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import WriterCommitMessage
 
+from ottla.spark.settling import settle
 from ottla.spark.sink.marker import Marker
 from ottla.spark.sink.message import Spooled
 from ottla.spark.sink.options import SinkOptions
@@ -25,11 +26,14 @@ def write(
     # Planning and committing need none of it, and are waited for.
     from ottla.spark.sink import portable, task
 
-    if not options.is_exactly_once:
-        return task.plain(options, rows)
-    if options.is_portable:
-        return portable.write_alone(options, name, rows)
-    return task.spool(options, folder, rows)
+    try:
+        if not options.is_exactly_once:
+            return task.plain(options, rows)
+        if options.is_portable:
+            return portable.write_alone(options, name, rows)
+        return task.spool(options, folder, rows)
+    finally:
+        settle()
 
 
 def commit(options: SinkOptions, name: str | None, messages: Messages, batch_id: int | None) -> None:
@@ -54,6 +58,7 @@ def commit(options: SinkOptions, name: str | None, messages: Messages, batch_id:
     if spools or source:
         write_once(options, Undertaking(name or f"ottla-{query_id}", marker, spools, source))
     clear(messages)
+    settle()
 
 
 def clear(messages: Messages) -> None:

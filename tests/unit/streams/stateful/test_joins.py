@@ -347,6 +347,10 @@ def test_a_row_that_refers_to_nothing() -> None:
     assert [each[1] for each in left.batch(given)] == [(("1",), None), (("1",), "foo"), ((None,), None)]
 
 
+def test_a_row_that_goes_on_referring_to_nobody_says_nothing() -> None:
+    assert ForeignKeys("inner").batch([record("k", ("1",), 1), record("k", ("1",), 2)]) == []
+
+
 def test_an_answer_to_a_version_that_is_no_more_is_dropped() -> None:
     given = [
         record("k", (2, ("2",), "two", 5), 5),

@@ -126,6 +126,12 @@ def test_a_session_grows_and_merges_with_tombstones() -> None:
     ]
 
 
+def test_sessions_that_become_one_have_everything_in_it() -> None:
+    given = [record("a", "x", 0), record("a", "y", 10), record("a", "z", 5)]
+    assert run(lambda: SessionWindows(LIST, TEXT, 5, 10), given)[-1] == (("a", 0, 10), ("x", "y", "z"), 10)
+    assert run(lambda: SessionWindows(COUNT, TEXT, 5, 10), given)[-1] == (("a", 0, 10), 3, 10)
+
+
 def test_a_session_that_is_closed_takes_nothing_in() -> None:
     # [0, 0] is closed once stream time is beyond 0 + gap 5 + grace 10; a session of its own is still open for 4.
     given = [record("a", "x", 0), record("b", "x", 16), record("a", "y", 4), record("a", "z", 5)]
