@@ -100,7 +100,7 @@ def greeting(node: Node) -> str:
         write=f"{command} produce hello 'Hello from Ottla'{where}",
         read=f"{command} consume hello -n 1{where}",
         look=f"{command} topic describe hello{where}",
-        count=_example("" if first.port == DEFAULT_PORT else f" --bootstrap-servers {kafka}"),
+        count=_example("" if first.port == DEFAULT_PORT else f" --bootstrap-server {kafka}"),
     )
 
 
