@@ -64,6 +64,8 @@ def act(stage: Stage, action: tuple[object, ...]) -> None:
         case ("restart", int(node), bool(clean)):
             stage.now += 60_000
             old = stage.image.brokers[node]
+            # Its connection closed when it stopped, so its id is free to be registered again.
+            stage.do(lambda controller, now: controller.broker_disconnected(node, old.epoch, now))
             incarnation = (old.incarnation_id[1] + 1) % 256
             stage.register(node, incarnation=incarnation, previous_epoch=old.epoch if clean else -1)
         case ("move", str(topic), list(brokers)):

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("pyspark", reason="PySpark is not installed")
 
 from ottla.client.errors import Fenced, RecordTooLarge
+from ottla.client.producer.transactor import Transactor
 from ottla.spark import connection
 from ottla.spark.sink.carrier import Carrier
 from ottla.spark.sink.refusal import NotWritten, PerhapsWritten
@@ -223,6 +224,60 @@ def test_two_drivers_of_one_query(
     assert sorted(topics.read(topic)) == [*numbers(5), "next"]
 
 
+class Beginnings:
+    """How often a transactional id was begun with."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        original = Transactor.initialize
+
+        async def counted(transactor: Transactor) -> None:
+            self.count += 1
+            await original(transactor)
+
+        monkeypatch.setattr(Transactor, "initialize", counted)
+
+
+def test_a_driver_goes_on(query: Query, topics: Topics, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It begins once, and again only when it has lost count."""
+    beginnings = Beginnings(monkeypatch)
+    for batch_id in range(5):
+        query.batch(batch_id, [str(batch_id)])
+    assert beginnings.count == 1
+    query.batch(4, ["4"])
+    assert beginnings.count == 2
+    query.batch(5, ["5"])
+    assert beginnings.count == 2
+    assert sorted(topics.read(topic)) == numbers(6)
+
+
+def test_a_driver_that_was_overtaken_goes_on(
+    query: Query, topics: Topics, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it would have written next another has, and it finds out."""
+    query.batch(0, ["0"])
+    with elsewhere():
+        query.batch(1, ["1"])
+    beginnings = Beginnings(monkeypatch)
+    query.batch(1, ["1"])
+    assert beginnings.count == 1
+    assert sorted(topics.read(topic)) == numbers(2)
+    query.batch(2, ["2"])
+    query.batch(3, ["3"])
+    assert beginnings.count == 3, "where others write in the same name, each batch is begun anew"
+    assert sorted(topics.read(topic)) == numbers(4)
+
+
+def test_a_driver_goes_on_after_a_restart_of_the_broker(
+    server: Server, query: Query, topics: Topics, topic: str
+) -> None:
+    query.batch(0, ["0"])
+    server.kill()
+    server.start()
+    query.batch(1, ["1"])
+    assert sorted(topics.read(topic)) == numbers(2)
+
+
 def test_a_name_that_is_fought_over(
     query: Query, topics: Topics, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -335,8 +390,6 @@ def test_nobody_answers_the_end(
 ) -> None:
     from asyncio import sleep
 
-    from ottla.client.producer.transactor import Transactor
-
     query = Query(server.bootstrap, topic, transactionTimeout="3s")
     original = Transactor.commit
 
@@ -371,7 +424,6 @@ def test_a_job_of_which_nobody_knows_the_end(
     server: Server, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ottla.client.errors import refused
-    from ottla.client.producer.transactor import Transactor
     from ottla.wire.errors import ErrorCode
 
     async def fenced(_: Transactor) -> None:

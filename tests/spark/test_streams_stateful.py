@@ -648,9 +648,6 @@ def test_a_global_table_without_its_topic_says_so(broker: Any) -> None:
     from ottla.streams.lowering.stateful.replica import Place, rows_of
     from ottla.streams.types.serde import serde
 
+    settings = (("allow.auto.create.topics", "false"), ("default.api.timeout.ms", "1000"))
     with pytest.raises((StreamsError, ClientError), match="nowhere"):
-        rows_of(
-            Place(
-                "nowhere", broker.bootstrap, (("allow.auto.create.topics", "false"),), serde(str), serde(str)
-            )
-        )
+        rows_of(Place("nowhere", broker.bootstrap, settings, serde(str), serde(str)))

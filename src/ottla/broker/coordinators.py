@@ -252,6 +252,8 @@ class Coordinators(Generic[M]):
 
         journal = seat.journal = PartitionJournal(seat.partition, self._codec, committed)
         host = seat.host = Host(seat.machine, journal, self._perform, _said)
+        # What is read may not be durable yet, as a marker that was just written; nobody else would say when it is.
+        journal.watch()
         host.submit(lambda machine, now: machine.lead(now), nobody, self._clock.now_ms())
         self._steps(host, seat.partition, lambda machine, now: machine.tidy())
         self._arm(seat)

@@ -68,6 +68,8 @@ class Pool:
     def __init__(self, thread: LoopThread) -> None:
         self.thread = thread
         self._opening: dict[tuple[object, ...], asyncio.Task[Connection]] = {}
+        # Those that are open, for whoever asks from another thread: it need not wait for the loop.
+        self.made: dict[tuple[object, ...], Connection] = {}
 
     async def connection(self, settings: Settings) -> Connection:
         """Return the connection with these settings; called on the loop."""
@@ -89,7 +91,8 @@ class Pool:
         except BaseException:
             await cluster.close()
             raise
-        return Connection(settings, cluster, self.thread)
+        made = self.made[_key(settings)] = Connection(settings, cluster, self.thread)
+        return made
 
 
 _pool: Pool | None = None
@@ -105,7 +108,7 @@ def connected(settings: Settings) -> Connection:
     if pool is None or not pool.thread.is_alive:
         pool = _pool = Pool(LoopThread.borrow(uvloop.new_event_loop))
         settle()
-    return pool.thread.run(pool.connection(settings))
+    return pool.made.get(_key(settings)) or pool.thread.run(pool.connection(settings))
 
 
 def _key(settings: Settings) -> tuple[object, ...]:

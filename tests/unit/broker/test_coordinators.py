@@ -1,5 +1,7 @@
 """Coordinators: one machine a partition, loaded on first use, found again after a restart, gone with its partition."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from ottla.broker.apis import (
@@ -18,6 +20,7 @@ from ottla.broker.apis import (
 from ottla.broker.coordination import Coordination
 from ottla.broker.coordinators import partition_of
 from ottla.broker.internal_topics import OFFSETS, TRANSACTIONS, make
+from ottla.broker.markers import Marker
 from ottla.broker.transaction_coordination import TransactionCoordination
 from ottla.wire.batch import build_batch
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -235,6 +238,28 @@ def test_new_clients_have_their_partitions_added_on_the_way(station):
     assert [aborted[0] for aborted in station.table.by_name("t", 0).log.aborted_transactions(0, 3)] == [
         writer.id
     ]
+
+
+def test_a_machine_that_reads_what_is_not_durable_yet_answers_once_it_is(station):
+    """After a start the marker of a transaction may be written, and not synced, when a group is first asked for."""
+    made(station)
+    station.create("t")
+    assert commit(station, "g", "t", 5) == 0
+    partition = station.table.by_name("__consumer_offsets", partition_of("g", 50))
+    at_once, partition._flusher = partition._flusher, SimpleNamespace(appended=lambda _: None)
+    writer = Writer(station)
+    marker = Marker(writer.id, writer.epoch, 0, committed=True)
+    station.broker.transactions.markers.write(OFFSETS.name, partition_of("g", 50), marker, lambda code: None)
+    station.broker.coordination = Coordination(station.broker, station.entropy.uuid)
+    asked = OffsetFetchRequest.OffsetFetchRequestGroup(group_id="g", topics=None)
+    answers = []
+    pending = offset_fetch.API.handle(
+        OffsetFetchRequest(groups=[asked]), 9, station.connection, station.broker
+    )
+    pending.then(answers.append)
+    assert not answers
+    at_once.appended(partition)
+    assert answers and answers[0].groups[0].topics[0].partitions[0].committed_offset == 5
 
 
 def test_offsets_of_a_transaction_count_when_it_is_committed(station):

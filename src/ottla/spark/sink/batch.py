@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from ottla.spark.settling import settle
 from ottla.spark.sink import writing
 from ottla.spark.sink.options import SinkOptions
 from ottla.spark.sink.refusal import OptionError
@@ -31,6 +32,7 @@ class BatchWriter(DataSourceArrowWriter):
         self._folder = Folder.draw()
         # A name of its own: nobody comes back to finish a job that has failed.
         self._name = self._options.transactional_id or self._folder.name
+        settle()
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
         """Do the work of a task."""

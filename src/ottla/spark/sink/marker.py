@@ -34,6 +34,10 @@ class Marker(NamedTuple):
         query_id, _, number = rest.rpartition(":")
         return cls(query_id, int(number)) if word == _WORD and number.isdecimal() else None
 
+    def precedes(self, other: "Marker") -> bool:
+        """Whether another batch comes after this one, in the same query."""
+        return self.query_id == other.query_id and self.batch_id < other.batch_id
+
     def is_covered(self, offsets: Iterable[OffsetAndMetadata]) -> bool:
         """Whether this batch, or a later one of the query, was written by whoever left these offsets."""
         marks = [Marker.parse(offset.metadata) for offset in offsets]

@@ -86,7 +86,8 @@ class Lone:
             if self._is_written:
                 return
             if self._marker is not None:
-                await self._carrier.offsets(self._name, marked(self._marker, self._ends, {}))
+                ends = {place: end + 1 for place, end in self._ends.items()}
+                await self._carrier.offsets(self._name, marked(self._marker, ends))
             await end(self._carrier, known_again=self._marker is not None)
         finally:
             await self._carrier.close()

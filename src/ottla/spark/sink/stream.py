@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
+from ottla.spark.settling import settle
 from ottla.spark.sink import writing
 from ottla.spark.sink.options import SinkOptions
 from ottla.spark.sink.rows import check_schema
@@ -26,6 +27,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         self._options = SinkOptions.of(options)
         check_schema(schema, self._options.topic)
         self._folder = Folder.draw()
+        settle()
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
         """Do the work of a task."""

@@ -19,6 +19,7 @@ from ottla.spark.sink.message import Spooled, Written
 from ottla.spark.sink.options import SinkOptions
 from ottla.spark.sink.partitioning import Partitioning, Target
 from ottla.spark.sink.spool import Folder, Spool
+from ottla.wire.errors import ErrorCode
 from ottla.world.clock import RealClock
 from ottla.world.entropy import RealEntropy
 
@@ -91,8 +92,11 @@ def encoder(options: SinkOptions, connection: Connection) -> Encoder:
     terms, clock = Terms.of(options.settings()), RealClock()
 
     def find(name: str) -> Target:
-        topic = connection.run(connection.cluster.topic(name, terms.block_s * 1000))
-        leaders = sorted(topic.leaders.items())
+        # What is known may be looked at from here, too: asking the loop costs two changes of threads.
+        topic = connection.cluster.topics.get(name)
+        if topic is None or topic.error is not ErrorCode.NONE or not topic.leaders:
+            topic = connection.run(connection.cluster.topic(name, terms.block_s * 1000))
+        leaders = sorted(topic.leaders.copy().items())
         return Target(name, len(leaders), tuple(number for number, leader in leaders if leader.node >= 0))
 
     return Encoder(

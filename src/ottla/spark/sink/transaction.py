@@ -6,7 +6,8 @@
     mark    TxnOffsetCommit    the marker, and the offsets of the source where they are known
     end     EndTxn             from here on the batch is there, all of it
 
-X1  The marker is read after the beginning: whoever could have changed it is fenced by then.
+X1  The marker is read after the beginning: whoever could have changed it is fenced by then. Whoever has written the
+    batch before, and was not fenced since, need neither begin nor ask (`session`).
 X2  Whoever is fenced begins again, and so asks the marker again: two drivers of one query write a batch once. Without
     a marker that holds until the end is asked for, and no longer.
 X3  What is written are the messages of tasks that Spark has accepted, one for each. A task that failed, was tried
@@ -15,6 +16,7 @@ X4  The end is asked for with one request until it is answered, so however often
     time for that runs out, nobody knows; the marker tells whoever comes next.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,11 +25,12 @@ from ottla.client.errors import ClientError, Fenced, MustAbort, Refused, TimedOu
 from ottla.client.record import OffsetAndMetadata, TopicPartition
 from ottla.client.settings.resolve import Settings
 from ottla.spark.connection import Connection, connected
-from ottla.spark.sink.carrier import Carrier, Ends
+from ottla.spark.sink.carrier import Carrier
 from ottla.spark.sink.checkpoint import here
 from ottla.spark.sink.marker import Marker
 from ottla.spark.sink.options import SinkOptions
 from ottla.spark.sink.refusal import LOGGER, NotWritten, PerhapsWritten
+from ottla.spark.sink.session import sessions_of
 from ottla.spark.sink.spool import Spool
 from ottla.wire.errors import ErrorCode
 
@@ -56,42 +59,80 @@ def write_once(options: SinkOptions, undertaking: Undertaking) -> bool:
 
 
 async def _write_once(settings: Settings, connection: Connection, undertaking: Undertaking) -> bool:
+    name, marker, sessions = undertaking.transactional_id, undertaking.marker, sessions_of(connection)
+    carrier = await sessions.take(settings, marker)
+    if carrier is not None:
+        try:
+            await _write(carrier, connection, undertaking)
+        except (PerhapsWritten, Fenced) as error:
+            await carrier.close()
+            if isinstance(error, PerhapsWritten):
+                raise
+            sessions.is_shared(settings)
+        except ClientError as error:
+            # It may have been idle for too long, say. From the beginning it fails again, or it does not.
+            await carrier.close()
+            LOGGER.info("%s begins again: %s", name, error)
+        except BaseException:
+            await carrier.close()
+            raise
+        else:
+            await sessions.keep(settings, carrier, marker)
+            return True
     for left in reversed(range(_TRIES)):
         carrier = Carrier(settings, connection.cluster)
         try:
-            return await attempt(carrier, connection, undertaking)
+            written = await _begin_and_write(carrier, connection, undertaking)
         except Fenced as error:
-            if not left:
-                name = undertaking.transactional_id
-                raise NotWritten(
-                    f"{name} was taken over by another writer {_TRIES} times", hint=_NOBODY_ELSE
-                ) from error
-            LOGGER.warning(
-                "%s was taken over by another writer, and is taken back", undertaking.transactional_id
-            )
-        finally:
             await carrier.close()
+            if not left:
+                message = f"{name} was taken over by another writer {_TRIES} times"
+                raise NotWritten(message, hint=_NOBODY_ELSE) from error
+            LOGGER.warning("%s was taken over by another writer, and is taken back", name)
+        except BaseException:
+            await carrier.close()
+            raise
+        else:
+            await sessions.keep(settings, carrier, marker)
+            return written
     raise AssertionError("the last try returns or raises")
 
 
-async def attempt(carrier: Carrier, connection: Connection, undertaking: Undertaking) -> bool:
-    """Write it once, if it is not written, as the one producer of the transactional id. Raises Fenced if it is not."""
+async def _begin_and_write(carrier: Carrier, connection: Connection, undertaking: Undertaking) -> bool:
+    """Write it, if it is not written, as the one producer of the transactional id. Raises Fenced if it is not."""
     name, marker = undertaking.transactional_id, undertaking.marker
     await begin(carrier)
     if marker is not None and await is_written(connection, name, marker):
         return False
+    await _write(carrier, connection, undertaking)
+    return True
+
+
+async def _write(carrier: Carrier, connection: Connection, undertaking: Undertaking) -> None:
+    name, marker = undertaking.transactional_id, undertaking.marker
+    batches = (batch for spool in undertaking.spools for batch in spool.batches())
     carrier.transactor.begin()
     try:
-        ends = await carrier.carry(batch for spool in undertaking.spools for batch in spool.batches())
-        if marker is not None:
-            source = await here(connection.cluster, undertaking.source)
-            if source or ends:
-                await carrier.offsets(name, marked(marker, ends, source))
+        source = await here(connection.cluster, undertaking.source)
+        if marker is None:
+            await carrier.carry(batches)
+        elif source:
+            # Neither waits for the other.
+            async with asyncio.TaskGroup() as both:
+                both.create_task(carrier.carry(batches))
+                both.create_task(carrier.offsets(name, marked(marker, source)))
+        else:
+            ends = await carrier.carry(batches)
+            if ends:
+                # Behind the last record comes the mark of the transaction itself.
+                await carrier.offsets(name, marked(marker, {place: end + 1 for place, end in ends.items()}))
+    except BaseExceptionGroup as errors:
+        await abort(carrier, errors.exceptions[0])
+        raise errors.exceptions[0] from None
     except BaseException as error:
         await abort(carrier, error)
         raise
     await end(carrier, known_again=marker is not None)
-    return True
 
 
 async def begin(carrier: Carrier) -> None:
@@ -144,10 +185,6 @@ async def abort(carrier: Carrier, because: BaseException) -> None:
         LOGGER.warning("a transaction was left open: %s", error)
 
 
-def marked(
-    marker: Marker, ends: Ends, source: Mapping[TopicPartition, int]
-) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Return the offsets that carry the marker: those of the source, else the ends of the partitions written."""
-    # Behind the last record comes the mark of the transaction itself.
-    chosen = source or {place: end + 1 for place, end in ends.items()}
-    return {place: OffsetAndMetadata(offset, metadata=str(marker)) for place, offset in chosen.items()}
+def marked(marker: Marker, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Return the offsets with the marker beside them."""
+    return {place: OffsetAndMetadata(offset, metadata=str(marker)) for place, offset in offsets.items()}

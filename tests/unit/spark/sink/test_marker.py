@@ -36,13 +36,12 @@ def test_whether_a_batch_is_written(found: list[str], covered: bool) -> None:
     assert Marker("q", 7).is_covered(offsets) is covered
 
 
-def test_where_the_marker_stands() -> None:
-    out = {TopicPartition("out", 3): 30, TopicPartition("out", 1): 10}
-    source = {TopicPartition("in", 0): 5, TopicPartition("in", 1): 6}
-    assert marked(Marker("q", 1), out, {}) == {
-        TopicPartition("out", 1): OffsetAndMetadata(11, metadata="ottla:q:1"),
-        TopicPartition("out", 3): OffsetAndMetadata(31, metadata="ottla:q:1"),
-    }
-    assert marked(Marker("q", 1), out, source) == {
-        place: OffsetAndMetadata(offset, metadata="ottla:q:1") for place, offset in source.items()
-    }
+def test_the_marker_beside_offsets() -> None:
+    place = TopicPartition("out", 3)
+    assert marked(Marker("q", 1), {place: 30}) == {place: OffsetAndMetadata(30, metadata="ottla:q:1")}
+
+
+def test_what_comes_after() -> None:
+    assert Marker("q", 1).precedes(Marker("q", 2))
+    assert not Marker("q", 2).precedes(Marker("q", 2))
+    assert not Marker("q", 1).precedes(Marker("other", 2))
