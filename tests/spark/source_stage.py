@@ -109,5 +109,5 @@ class Stream:
         query.awaitTermination()
         return query
 
-    def wait_for(self, *expected: str, seconds_max: float = 30.0) -> None:
+    def wait_for(self, *expected: str, seconds_max: float = 60.0) -> None:
         eventually(lambda: sorted(self.values) == sorted(expected), seconds_max=seconds_max)

@@ -58,7 +58,7 @@ def test_records_as_they_come(place: Place, stream: Stream, topic_name: str) -> 
     place.make(topic_name)
     place.write(topic_name, "before")
     query = stream.start(partition__metadata__cache__ttl__ms="50")
-    eventually(lambda: len(stream.batches) == 1)
+    eventually(lambda: len(stream.batches) == 1, seconds_max=60)
     place.write(topic_name, "a")
     stream.wait_for("a")
     # A partition that comes later is read from its beginning.
