@@ -56,10 +56,10 @@ unit: $(VENV)/.test
 	$(PYTEST) -q tests/unit $(ARGS)
 
 compat: $(VENV)/.test
-	$(PYTEST) tests/compat tests/client -m 'long or not long' $(ARGS)
+	$(PYTEST) tests/compat tests/client tests/spark -m 'long or not long' $(ARGS)
 
 soak: $(VENV)/.test
-	$(PYTEST) tests -m long --ignore=tests/compat --ignore=tests/client --timeout=0 $(ARGS)
+	$(PYTEST) tests -m long --ignore=tests/compat --ignore=tests/client --ignore=tests/spark --timeout=0 $(ARGS)
 
 bench: $(VENV)/.bench
 	$(PY) -m bench $(ARGS)

@@ -32,6 +32,7 @@ KILLS = count("OTTLA_KILLS", 39)
 KILLS_KAFKA = count("OTTLA_KILLS", 22)
 KILLS_OF_EXECUTORS = count("OTTLA_KILLS", 10)
 PER_SECOND = 150
+pytestmark = pytest.mark.long  # each starts a Spark and kills it
 FEW = {"offsets.topic.num.partitions": "5", "transaction.state.log.num.partitions": "5"}
 
 

@@ -20,6 +20,17 @@ _serial = itertools.count(1)
 _reasons: set[str] = set()
 
 
+# What `make test` has time for; the others run under `make compat`.
+SHORT = frozenset({"test_sink.py", "test_source_batch.py", "test_streams_stateless.py"})
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent.name == "spark" and item.path.parent.parent.name == "tests":
+            if item.path.name not in SHORT:
+                item.add_marker(pytest.mark.long)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for reason in sorted(_reasons):
         terminalreporter.write_line(f"tests on Spark skipped: {reason}")

@@ -17,6 +17,8 @@ from tests.peers.connector import VERSION, connector_jars
 from tests.peers.driver import SHORT_LIVED, SparkDriver
 from tests.peers.jars import KafkaAbsent
 
+pytestmark = pytest.mark.long
+
 # Old enough to be told from "now", young enough for retention to leave it alone.
 MOMENT_MS = int(time.time() * 1000) - 3_600_000
 PER_PARTITION = 50
