@@ -27,6 +27,8 @@ from ottla.wire.message import Message
 from ottla.world.clock import Clock
 
 if TYPE_CHECKING:
+    from collections import deque
+
     from ottla.broker.api import Api
     from ottla.broker.controller_line import Line
     from ottla.broker.coordination import Coordination
@@ -91,6 +93,8 @@ class Broker:
         self.forwardable: Mapping[int, Api] = {}
         # The way to another broker; None where there is no other.
         self.peer: Callable[[int], Peer] | None = None
+        # Producers whose transactions are being looked up, and who waits behind (verification.py).
+        self.verifying: dict[int, deque[Callable[[], None]]] = {}
         self.image: Image = EMPTY
         self.alive: frozenset[int] = frozenset()
         self.last_failure: BaseException | None = None

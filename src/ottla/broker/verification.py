@@ -4,9 +4,12 @@ V1  The first batch of a transaction in a partition waits until the coordinator 
     the others find the transaction open and need not ask.
 V2  While a request waits, its records are copies: the buffer they came in is the next request's.
 V3  A transaction whose predecessor is still being completed waits for that here, a little while, and not at the client.
+V5  Requests of one producer are looked up one after the other, so that none overtakes an older one that had to wait:
+    its sequence numbers would be out of order.
 V4  Old clients are told what they understand: errors that they would not try again become one that they do.
 """
 
+from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -73,6 +76,8 @@ def verify(doubted: Doubted, version: int, broker: Broker, done: Callable[[Refus
     patience_ms = settings["add.partitions.to.txn.retry.backoff.max.ms"] if adds else 0
     deadline = broker.clock.monotonic() + min(patience_ms, settings["request.timeout.ms"]) / 1000
 
+    behind = broker.verifying.get(doubted.producer_id)
+
     def ask() -> None:
         broker.transactions.enlist(
             doubted.transactional_id,
@@ -88,8 +93,18 @@ def verify(doubted: Doubted, version: int, broker: Broker, done: Callable[[Refus
             broker.call_later(settings["add.partitions.to.txn.retry.backoff.ms"] / 1000, ask)
             return
         done({place: _said(code, version) for place, code in codes.items() if code is not ErrorCode.NONE})
+        # V5: whoever came behind it is looked up only now, for its records come behind as well.
+        queue = broker.verifying[doubted.producer_id]
+        if queue:
+            queue.popleft()()
+        else:
+            del broker.verifying[doubted.producer_id]
 
-    ask()
+    if behind is None:
+        broker.verifying[doubted.producer_id] = deque()
+        ask()
+    else:
+        behind.append(ask)
 
 
 def _said(code: ErrorCode, version: int) -> BrokerError:

@@ -136,6 +136,8 @@ class Node:
             self.quorum.start(self._lead)
         except MetadataError as error:
             raise StartError(str(error)) from None
+        if self.quorum.failure is not None:
+            raise StartError(f"the metadata log cannot be written: {self.quorum.failure}")
         self._started = True
         await self._listen()
         for listening in self._listening_controllers:
@@ -366,6 +368,8 @@ class Node:
         partition.fail(storage_error(error))
 
     def _metadata_failed(self, directory: LogDirectory, error: OSError) -> None:
+        if not self._joined.done():
+            self._joined.set_exception(StartError(f"the metadata log cannot be written any more: {error}"))
         directory.fail(error)
         self._give_up(f"the metadata log cannot be written any more: {error}")
 

@@ -13,6 +13,7 @@ from ottla.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQ
 from ottla.wire.uuid import ZERO_UUID
 
 DIRECTORIES_SINCE = 2
+_UNKNOWN = "This server does not host this topic-partition."
 
 _Topic = DescribeQuorumResponse.TopicData
 _Node = DescribeQuorumResponse.Node
@@ -30,7 +31,11 @@ def answer(replica: Replica, request: Request, now: int) -> DescribeQuorumRespon
                 _Topic(
                     topic_name=name,
                     partitions=[
-                        _refusal(each.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                        _Topic.PartitionData(
+                            partition_index=each.partition_index,
+                            error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                            error_message=_UNKNOWN,
+                        )
                         for each in partitions
                     ],
                 )

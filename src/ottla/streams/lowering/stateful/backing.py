@@ -1,9 +1,9 @@
 """The stores of an operator in Spark's state: one map of bytes to bytes each, spoken to in many requests at a time.
 
-A call of PySpark's MapState is a round trip over a socket to the JVM, about 55 µs of which most is waiting for each
-other. The protocol allows many requests before the first answer is read, so this does: about 35 µs for a read and a
-write together is left, nearly all of it the JVM's. Requests under way are kept to a few, so that neither end waits
-with a full buffer for the other.
+A call of PySpark's MapState is a round trip over a socket to the JVM: some 55 µs on two cores, much of it two processes
+waiting for each other. The protocol allows many requests before the first answer is read, and so a call costs some
+35 µs, nearly all of it the JVM's. Requests under way are kept to a few, so that neither end waits with a full buffer
+for the other.
 
 B1  What is sent is what PySpark's own client sends, field for field. Where its inside is not as expected, its own
     calls do.

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ottla.streams.lowering.stateful.division import divided
 from ottla.streams.lowering.stateful.keycode import key_code
@@ -33,24 +32,19 @@ _RECORDS_MAX = 50_000
 
 @dataclass(frozen=True)
 class Packing:
-    """How the records of one input are packed: which columns travel, and by what type of key they are divided."""
+    """How the records of one input are packed: by what type of key they are divided, and into how many partitions."""
 
     side: int
     key: Type
     partitions: int
-    columns: tuple[str, ...]
-    complete: bool = False  # whether records without key or value stay behind
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pack batches of records into parcels."""
         names = labels(self.partitions)
         for part, batch in enumerate(batches):
-            table = pa.Table.from_batches([batch])
-            if self.complete:
-                table = table.filter(pc.and_(pc.is_valid(table["key"]), pc.is_valid(table["value"])))
-            if not table.num_rows:
+            if not batch.num_rows:
                 continue
-            for partition, some in self._divided(table.select(self.columns)):
+            for partition, some in self._divided(pa.Table.from_batches([batch])):
                 parcel = {"label": names[partition], "side": self.side, "part": part, "data": wrapped(some)}
                 yield pa.RecordBatch.from_pylist([parcel], schema=_PARCEL)
 

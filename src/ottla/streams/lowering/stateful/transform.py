@@ -41,8 +41,10 @@ def transform(
     columns = ("key", *(("value",) if values else ()), *(("old",) if olds else ()), *TAIL)
     parcels = []
     for side, frame in enumerate(inputs):
-        packing = Packing(side, types[side], context.partitions, columns, complete=not values)
-        parcels.append(frame.mapInArrow(packing, PARCELS))
+        # What is not needed does not go to Python at all.
+        given = frame if values else frame.where(F.col("key").isNotNull() & F.col("value").isNotNull())
+        packing = Packing(side, types[side], context.partitions)
+        parcels.append(given.select(*columns).mapInArrow(packing, PARCELS))
     surroundings = Frame(
         node.name,
         context.partitions,
