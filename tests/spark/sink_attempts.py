@@ -1,8 +1,8 @@
 """A program of its own: tasks that fail half-way, and tasks that are overtaken by their doubles, on two executors.
 
-    python -m tests.spark.sink_attempts <bootstrap> <topic> <checkpoint>
+    python -m tests.spark.sink_attempts <master> <bootstrap> <topic> <folder>
 
-It prints, for each of two micro-batches, how many attempts of tasks there were.
+It prints, for each of two jobs, how many attempts of tasks there were.
 """
 
 import json
@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ottla.spark import register, session
 
 ROWS, PARTS = 4000, 4
-SLOW_SECONDS = 150.0
+SLOW_SECONDS = 120.0
 
 
 def trouble(folder: str, kind: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -39,10 +39,10 @@ def troubled(spark: SparkSession, folder: str, kind: str, first: int) -> DataFra
     return numbers.mapInArrow(lambda batches: trouble(folder, kind, batches), "value string")
 
 
-def main(bootstrap: str, topic: str, folder: str) -> None:
+def main(master: str, bootstrap: str, topic: str, folder: str) -> None:
     spark = session(
         "attempts",
-        master="local-cluster[2,1,1024]",
+        master=master,
         **{
             "spark.executor.memory": "512m",
             "spark.speculation": "true",

@@ -11,20 +11,47 @@ import pytest
 pytest.importorskip("pyspark", reason="PySpark is not installed")
 
 from ottla.testing import Broker
+from tests.compat.spark.standalone import Standalone
 from tests.spark.sink_stage import Topics
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+class TwoHosts(Standalone):
+    """A cluster whose workers seem to be on two machines: a task and its double are never on one."""
+
+    def add_worker(self, number: int) -> None:
+        work = self.directory / f"work-{number}"
+        where = ["--host", f"127.0.0.{number + 1}", "--port", "0", "--webui-port", "0"]
+        asked = ["--cores", str(self.cores), "--memory", self.memory, "--work-dir", str(work)]
+        main = "org.apache.spark.deploy.worker.Worker"
+        self.workers.append(self._run(f"worker-{number}", main, *where, *asked, self.master))
+
+
 @pytest.mark.long
 @pytest.mark.timeout(300)
-def test_tasks_that_are_tried_again_or_overtaken(broker: Broker, topic_name: str, tmp_path: Path) -> None:
+def test_tasks_that_are_tried_again_or_overtaken(
+    on_spark: None, broker: Broker, topic_name: str, tmp_path: Path
+) -> None:
+    with TwoHosts(tmp_path / "cluster") as cluster:
+        run(cluster, broker, topic_name, tmp_path)
+
+
+def run(cluster: Standalone, broker: Broker, topic_name: str, folder: Path) -> None:
     topics = Topics(broker.bootstrap)
     topic = topics.make(topic_name, 3)
     # Executors find the tests by this, too.
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.spark.sink_attempts", broker.bootstrap, topic, str(tmp_path)],
+        [
+            sys.executable,
+            "-m",
+            "tests.spark.sink_attempts",
+            cluster.master,
+            broker.bootstrap,
+            topic,
+            str(folder),
+        ],
         check=False,
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": paths},

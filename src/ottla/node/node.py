@@ -83,6 +83,8 @@ class Node:
         self._ends = contextlib.AsyncExitStack()
         self._started = False
         self._joined: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # Whoever starts the node hears of it; should that have ended for another reason, nobody needs to.
+        self._joined.add_done_callback(lambda joined: joined.cancelled() or joined.exception())
         self.values = settings.broker_values
         self._metadata_path = world.disk.absolute(settings.metadata_log_dir)
 
