@@ -29,6 +29,9 @@ from ottla.streams import (
 )
 from ottla.streams.processor import Incoming, Processor, ProcessorContext
 
+# The first test of a topology waits for Spark to run it.
+pytestmark = pytest.mark.timeout(600)
+
 Given = Mapping[str, Sequence[tuple[Any, Any, int]]]
 Written = dict[str, list[tuple[Any, Any, int]]]
 
@@ -112,7 +115,6 @@ def gathered(spark: Any) -> Written:
     by_region.aggregate(lambda: 0, lambda new, total: total + new, lambda old, total: total - old).to(
         "regions"
     )
-    by_region.count().to("residents")
     given: Given = {
         "words": [
             ("hello", 1, 1),
@@ -196,7 +198,6 @@ def test_a_table_gathered_by_region_adds_and_subtracts(gathered: Written) -> Non
         ("A", 5),
         ("E", 3),
     ]
-    assert [each[:2] for each in gathered["residents"]][-2:] == [("A", 1), ("E", 1)]
 
 
 # Windows
@@ -410,7 +411,7 @@ def looked_up(spark: Any) -> Written:
         "prices": [("p", 5, 0), ("q", 7, 0), ("p", 6, 1), ("q", None, 2)],
         "sales": [("x", Order("p", 2), 1), ("y", Order("q", 2), 2), ("z", Order(None, 1), 3), ("z", None, 4)],
     }
-    return run(app, *halves(given, 10), restart=True)
+    return run(app, *halves(given, 10))
 
 
 def test_tables_by_a_foreign_key(looked_up: Written) -> None:
@@ -551,6 +552,7 @@ def plain(spark: Any) -> Written:
     clicks.distinct(within=5).to("first-in-a-while")
     clicks.group_by_key().count().to("count")
     clicks.left_join(app.stream("views"), pair, within=20).to("seen")
+    app.table("names").join(app.table("views"), pair).to("named")
     given: Given = {
         "clicks": [
             ("a", "p", 1),
@@ -560,7 +562,8 @@ def plain(spark: Any) -> Written:
             ("b", "t", 13),
             ("c", "u", 90),
         ],
-        "views": [("a", "P", 11)],
+        "views": [("a", "P", 11), ("b", None, 11)],
+        "names": [("a", "N", 1), ("b", "M", 2), ("a", "O", 12)],
     }
     return run(app, *halves(given, 10), restart=True)
 
@@ -574,8 +577,9 @@ def test_one_change_a_key_and_micro_batch(plain: Written) -> None:
     assert plain["count"] == [("b", 1, 2), ("a", 2, 3), ("a", 3, 12), ("b", 2, 13), ("c", 1, 90)]
 
 
-def test_a_stream_join_after_a_restart(plain: Written) -> None:
+def test_joins_after_a_restart(plain: Written) -> None:
     assert values(plain["seen"]) == ["pP", "rP", "sP", "q-", "t-"]
+    assert plain["named"] == [("a", "OP", 12)]
 
 
 def test_a_count_by_sparks_own_aggregation(spark: Any) -> None:

@@ -4,9 +4,9 @@ V1  The first batch of a transaction in a partition waits until the coordinator 
     the others find the transaction open and need not ask.
 V2  While a request waits, its records are copies: the buffer they came in is the next request's.
 V3  A transaction whose predecessor is still being completed waits for that here, a little while, and not at the client.
+V4  Old clients are told what they understand: errors that they would not try again become one that they do.
 V5  Requests of one producer are looked up one after the other, so that none overtakes an older one that had to wait:
     its sequence numbers would be out of order.
-V4  Old clients are told what they understand: errors that they would not try again become one that they do.
 """
 
 from collections import deque

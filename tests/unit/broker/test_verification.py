@@ -29,6 +29,7 @@ class World:
             clock=SimpleNamespace(monotonic=lambda: self.now),
             call_later=lambda seconds, call: self.later.append((self.now + seconds, call)),
             transactions=SimpleNamespace(enlist=self.enlist),
+            verifying={},
         )
 
     def enlist(self, *who, add, done):
