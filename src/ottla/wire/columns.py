@@ -138,26 +138,33 @@ def _locate(data: bytes, sizes: Iterable[int], counts: Sequence[int]) -> Numbers
     lengths: list[int] = []
     append = lengths.append
     alone, first, second = _ALONE, _FIRST, _SECOND
-    pos = end = wait = 0
+    pos = end = wait = same = step = 0
     pause = _STEPS_MIN
+    ahead = sum(counts)
     try:
         for size, count in zip(sizes, counts, strict=True):
             end += size
             if count < 0 or count * _RECORD_BYTES_MIN > size:
                 raise ProtocolError(f"batch claims {count} records in {size} bytes")
             left = count
+            ahead -= count
             while left:
+                if same:
+                    turns = min(left, same)
+                    steps.append(step)
+                    runs.append(turns)
+                    pos += turns * step
+                    left -= turns
+                    same -= turns
+                    continue
                 turns = left
                 if wait:
                     turns = min(left, wait)
                     wait -= turns
-                elif left >= _STEPS_MIN:
-                    found, step = _steps(data, pos, end, left)
-                    if found:
-                        steps.append(step)
-                        runs.append(found)
-                        pos += found * step
-                        left -= found
+                elif left + ahead >= _STEPS_MIN:
+                    # A run may go on through the batches that follow: there is nothing between them.
+                    same, step = _steps(data, pos, len(data), left + ahead)
+                    if same:
                         pause = _STEPS_MIN
                         continue
                     # Lengths differ here, so the next guess can wait, and the one after it twice as long.

@@ -107,6 +107,23 @@ def test_records_of_one_length_are_found_by_steps(size, monkeypatch):
     assert [count for count, _ in found if count] == [64, 636, 268]
 
 
+def test_a_run_goes_on_through_small_batches(monkeypatch):
+    found = []
+    steps = module._steps
+    monkeypatch.setattr(module, "_steps", lambda *given: found.append(steps(*given)) or found[-1])
+    batch = build_batch([Record(n, 0, None, bytes([n]) * 90) for n in range(16)])
+    columns = decode_columns([Batch.parse(batch)] * 63, [memoryview(batch)[61:]] * 63)
+    assert found == [(16 * 63, (len(batch) - 61) // 16)]
+    assert [columns.data[start] for start in columns.value_starts.tolist()] == list(range(16)) * 63
+
+
+def test_a_run_must_end_where_its_batch_does():
+    body = record("00 00 00 01 02 01 00") * 64
+    batch = Batch(0, 49 + len(body), 0, 2, 0, 0, 63, 0, 0, -1, -1, -1, 63)
+    with pytest.raises(ProtocolError, match="do not fill"):
+        decode_columns([batch, batch], [body, body])
+
+
 def test_a_length_of_the_same_first_byte_is_another_length():
     sizes = [200] * 50 + [200 + 64] * 50
     records = [Record(0, 0, None, bytes(size)) for size in sizes]
