@@ -157,8 +157,12 @@ class Message(Struct):
             if version not in cls.versions:
                 raise ProtocolError(f"{cls.__name__} has no version {version}")
             from ottla.wire.compiling import compile_codec
+            from ottla.wire.swift import swift_decoder
 
-            codec = codecs[what, version] = compile_codec(cls, what, version)
+            codec = compile_codec(cls, what, version)
+            if what == "decoder":
+                codec = swift_decoder(cls, version, codec)
+            codecs[what, version] = codec
         return codec
 
 

@@ -1,4 +1,4 @@
-"""G1, G2 and R1: a decoder that guesses gives what one that does not would give, whatever the bytes."""
+"""G1, G2, R1 and S1: a decoder that guesses, or is compiled, gives what a plain one would, whatever the bytes."""
 
 import random
 from collections.abc import Callable
@@ -16,6 +16,7 @@ from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 from ottla.wire.messages.metadata import MetadataResponse
 from ottla.wire.messages.produce import ProduceRequest, ProduceResponse
 from ottla.wire.run import NUMBERS_MAX, SHAPES_MAX, run_of
+from ottla.wire.swift import IS_HERE, swift_decoder
 from tests.unit.wire.samples import Sampler
 
 Decoder = Callable[[Any, int, int], tuple[Any, int]]
@@ -75,12 +76,25 @@ class Plain(Sampler):
         return super().value(field, version)
 
 
+def guessing(cls: type[Message], version: int) -> Decoder:
+    """The decoder in Python."""
+    return compile_codec(cls, "decoder", version)
+
+
+def swift(cls: type[Message], version: int) -> Decoder:
+    """The decoder in C, and behind it one that asks nobody."""
+    return swift_decoder(cls, version, without_guesses(cls, version))
+
+
+@pytest.mark.parametrize("made", [guessing, swift])
 @pytest.mark.parametrize("cls", every_message(), ids=lambda cls: cls.__name__)
-def test_a_guess_changes_nothing(cls: type[Message]) -> None:
+def test_a_guess_changes_nothing(cls: type[Message], made: Callable[[type[Message], int], Decoder]) -> None:
     """Right guesses, and each of them broken in turn: a byte changed, the end cut."""
+    if made is swift and not IS_HERE:
+        pytest.skip("ottla.wire._swift was not built: there was no C compiler")
     chance = random.Random(5)
     for version in {cls.versions[0], cls.versions[-1], chance.choice(cls.versions)}:
-        decode, general = cls.decoder(version), without_guesses(cls, version)
+        decode, general = made(cls, version), without_guesses(cls, version)
         for sampler in (Plain(3, 1), Plain(3, 4), Sampler(4)):
             message = sampler.message(cls, version)
             data = message.encode(version)
