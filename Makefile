@@ -95,7 +95,7 @@ $(VENV)/.python:
 		echo 'hint: on Debian and Ubuntu the venv module is a package of its own: apt install python3-venv' >&2; exit 1; }
 	@touch $@
 
-$(VENV)/.run: $(VENV)/.python requirements/run.lock pyproject.toml hatch_build.py src/ottla/wire/_swift.c
+$(VENV)/.run: $(VENV)/.python requirements/run.lock pyproject.toml hatch_build.py $(wildcard src/ottla/wire/*.c)
 	@echo 'installing what Ottla needs'
 	@$(INSTALL) --requirement requirements/run.lock
 	@$(ITSELF)

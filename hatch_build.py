@@ -1,6 +1,6 @@
-"""Builds the compiled part of Ottla, where there is a C compiler; without one it is installed all the same.
+"""Builds the compiled parts of Ottla, where there is a C compiler; without one it is installed all the same.
 
-The part is `ottla.wire._swift`, which has a twin in Python. It is built beside its source, for this Python.
+Each is a module of `ottla.wire` that has a twin in Python. It is built beside its source, for the Python that installs.
 """
 
 import shlex
@@ -12,24 +12,24 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-SOURCE = Path("src/ottla/wire/_swift.c")
+SOURCES = "src/ottla/wire/*.c"
 
 
-class CompiledPart(BuildHookInterface[Any]):
+class CompiledParts(BuildHookInterface[Any]):
     """Called by hatchling for a wheel and for an editable install."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, and say so if that is not possible."""
-        source = Path(self.root, SOURCE)
-        target = source.with_suffix(sysconfig.get_config_var("EXT_SUFFIX") or ".so")
-        target.unlink(missing_ok=True)
-        failure = compile_part(source, target)
-        if failure is not None:
-            self.app.display_warning(f"{SOURCE} was not compiled, Python does its work: {failure}")
-            return
-        build_data["pure_python"] = False
-        build_data["infer_tag"] = True
-        build_data["artifacts"].append(f"/{target.relative_to(self.root)}")
+        for source in sorted(Path(self.root).glob(SOURCES)):
+            target = source.with_suffix(sysconfig.get_config_var("EXT_SUFFIX") or ".so")
+            target.unlink(missing_ok=True)
+            failure = compile_part(source, target)
+            if failure is not None:
+                self.app.display_warning(f"{source.name} was not compiled, Python does its work: {failure}")
+                continue
+            build_data["pure_python"] = False
+            build_data["infer_tag"] = True
+            build_data["artifacts"].append(f"/{target.relative_to(self.root)}")
 
 
 def compile_part(source: Path, target: Path) -> str | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ottla.client.consumer.chunk import Chunk
 from ottla.client.consumer.objects import Rows, rows_of
+from ottla.client.consumer.packed import PackedRows
 from ottla.client.consumer.reading import NO_EPOCH, Reading
 from ottla.client.errors import ClientError, SerializationFailed
 from ottla.client.record import Record
@@ -69,7 +70,7 @@ class Parcel:
         self.end_offset = end_offset
         self.epoch = epoch
         self.fault: ClientError | None = None
-        self._rows: list[Record] | Rows = []
+        self._rows: list[Record] | Rows | PackedRows = []
         self._taken = 0
 
     @property
@@ -120,7 +121,7 @@ class Parcel:
             self.epoch = last[0].leader_epoch if last else NO_EPOCH
 
 
-def _made(rows: list[Record] | Rows, start: int, stop: int) -> list[Record]:
+def _made(rows: list[Record] | Rows | PackedRows, start: int, stop: int) -> list[Record]:
     """Make a portion of records; none of them is garbage, so the collector is not to look through them meanwhile."""
     collects = gc.isenabled()
     gc.disable()

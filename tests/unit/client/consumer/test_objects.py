@@ -1,10 +1,10 @@
-"""Records as objects, read by either way."""
+"""Records as objects, read by each of the ways."""
 
 import sys
 
 import pytest
 
-from ottla.client.consumer import objects
+from ottla.client.consumer import objects, packed
 from ottla.client.consumer.chunk import Chunk
 from ottla.client.consumer.objects import records_of
 from ottla.client.errors import Malformed
@@ -14,8 +14,15 @@ from ottla.wire.record import Record as Plain
 from ottla.wire.record import zigzag
 
 
-@pytest.fixture(params=["one by one", "all at once"])
+@pytest.fixture(params=["packed", "one by one", "all at once"])
 def way(request, monkeypatch):
+    if request.param == "packed":
+        if packed._records is None:
+            pytest.skip("ottla.wire._records was not built: there was no C compiler")
+        monkeypatch.setattr(objects, "_one_by_one", None)
+        monkeypatch.setattr(objects, "_all_at_once", None)
+        return
+    monkeypatch.setattr(packed, "_records", None)
     monkeypatch.setattr(objects, "COLUMNS_MIN", 0 if request.param == "all at once" else 1 << 60)
     monkeypatch.setattr(objects, "_one_by_one" if request.param == "all at once" else "_all_at_once", None)
 
@@ -79,6 +86,7 @@ def test_nonsense_hides_nothing_before_it(before, body, count, monkeypatch):
 
 
 def test_without_numpy_all_is_read_one_by_one(monkeypatch):
+    monkeypatch.setattr(packed, "_records", None)
     monkeypatch.setitem(sys.modules, "numpy", None)
     monkeypatch.setattr(objects, "_all_at_once", None)
     objects._numpy_is_here.cache_clear()
@@ -89,6 +97,7 @@ def test_without_numpy_all_is_read_one_by_one(monkeypatch):
 
 
 def test_many_are_read_all_at_once_and_few_are_not(monkeypatch):
+    monkeypatch.setattr(packed, "_records", None)
     calls = []
     both = {name: getattr(objects, name) for name in ("_one_by_one", "_all_at_once")}
     for name, read in both.items():
