@@ -20,7 +20,7 @@ DATA ?= ottla-data
 ARGS ?=
 PYTEST := $(PY) -m pytest
 
-.PHONY: help run example test check unit compat bench soak format docs lock clean
+.PHONY: help run example test test-inside test-outside check unit compat bench soak format docs lock clean
 
 help:
 	@echo 'make run      start Ottla in the foreground, data in $(DATA)'
@@ -44,7 +44,15 @@ example: $(VENV)/.spark
 test: check
 	@for tool in java mvn go kcat; do command -v $$tool >/dev/null || \
 		echo "make test: $$tool is not here, so what needs it is skipped"; done
-	$(PYTEST) tests -m 'not long' --ignore=tests/tidy $(ARGS)
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line test-inside test-outside
+
+# Two at a time: what runs within one process, and what starts servers, clients and Spark.
+OUTSIDE := tests/client tests/cluster tests/compat tests/faults tests/spark tests/testing
+test-inside: $(VENV)/.test
+	$(PYTEST) tests -m 'not long' --ignore=tests/tidy $(OUTSIDE:%=--ignore=%) $(ARGS)
+
+test-outside: $(VENV)/.test
+	$(PYTEST) $(OUTSIDE) -m 'not long' $(ARGS)
 
 check: $(VENV)/.test
 	$(BIN)/ruff check

@@ -327,6 +327,8 @@ def test_eager_members_give_up_everything_first():
         async with consumer_on(mini, group_id="g", **keywords) as consumer:
             await consumer.subscribe(["t"], listener=diary)
             await settled(consumer, T0, T1)
+            while await consumer.position(T0) < 1:
+                await consumer.poll(20)
             mini.refuse("Heartbeat", ErrorCode.REBALANCE_IN_PROGRESS)
             await until(lambda: not mini.refusals["Heartbeat"])
             assert consumer.assignment == {T0, T1}, "between polls nothing changes"
