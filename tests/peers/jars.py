@@ -4,6 +4,7 @@ The tests and the benchmarks meet Kafka only through here, and work without it: 
 the jars are neither there nor to be had, `classpath()` raises `KafkaAbsent` with a sentence fit for a skip line.
 """
 
+import fcntl
 import functools
 import hashlib
 import shutil
@@ -50,9 +51,13 @@ def _find(pom: Path, home: Path) -> Path | KafkaAbsent:
     wanted = hashlib.sha256(pom.read_bytes()).hexdigest()
     try:
         java()
-        if not stamp.exists() or stamp.read_text() != wanted:
-            _fetch(pom, libs)
-            stamp.write_text(wanted)
+        home.mkdir(parents=True, exist_ok=True)
+        # Two test runs of one checkout may both be the first.
+        with (home / "fetching").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not stamp.exists() or stamp.read_text() != wanted:
+                _fetch(pom, libs)
+                stamp.write_text(wanted)
     except KafkaAbsent as absent:
         return absent
     return libs

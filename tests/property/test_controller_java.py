@@ -1,7 +1,6 @@
 """Apache Kafka's own PartitionChangeBuilder and StripedReplicaPlacer rule on random cases, and so do we.
 
-Where we rule otherwise on purpose the case says so (`OUR_OWN`). Runs where Java and Kafka's jars already are; the
-compatibility tests fetch them.
+Where we rule otherwise on purpose the case says so (`OUR_OWN`).
 """
 
 import random
@@ -28,9 +27,7 @@ SEED = 20_431
 BROKERS = range(7)
 ID = bytes([1] * 16)
 
-pytestmark = pytest.mark.skipif(
-    not (jars.HOME / "fetched").exists(), reason="Apache Kafka's jars are not there"
-)
+pytestmark = [pytest.mark.usefixtures("kafka_jars"), pytest.mark.timeout(300)]
 
 
 def rulings(cases: list[dict[str, object]]) -> list[str]:
