@@ -1,10 +1,15 @@
-"""Records read as columns are the records read one by one, whatever the bytes: `wire.record` is the model."""
+"""Records read as columns are the records read one by one, whatever the bytes: `wire.record` is the model.
+
+By numpy and, where it was built, by the compiled reader.
+"""
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ottla.wire import columns as columns_module
 from ottla.wire.batch import LOG_APPEND_TIME, Batch
 from ottla.wire.columns import decode_columns, decode_headers
 from ottla.wire.errors import ProtocolError
@@ -45,6 +50,14 @@ def header_of(
 
 
 def by_columns(batches: Sequence[Batch], bodies: Sequence[bytes]) -> list[Record] | None:
+    found = _by_columns(batches, bodies)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columns_module, "_records", None)
+        assert _by_columns(batches, bodies) == found
+    return found
+
+
+def _by_columns(batches: Sequence[Batch], bodies: Sequence[bytes]) -> list[Record] | None:
     try:
         columns = decode_columns(batches, bodies)
         found = decode_headers(columns)

@@ -1,4 +1,7 @@
-"""Idempotent producers against Kafka's rules written down a second time, as plainly as possible."""
+"""Idempotent producers against Kafka's rules written down a second time, as plainly as possible.
+
+And one of our own: what a snapshot has forgotten is known to have been written, by the sequence numbers behind it.
+"""
 
 import tempfile
 
@@ -17,6 +20,7 @@ class Rules:
     def __init__(self):
         self.end_offset = 0
         self.producers = {}
+        self.restored = set()
 
     def produce(self, producer_id, epoch, sequence, count):
         known_epoch, batches = self.producers.get(producer_id, (None, []))
@@ -31,7 +35,12 @@ class Rules:
             if epoch == known_epoch:
                 expected = (batches[-1][0] + batches[-1][1]) % WRAP
             if sequence != expected:
+                behind = (expected - sequence) % WRAP
+                if epoch == known_epoch and producer_id in self.restored and count <= behind < WRAP // 2:
+                    return "DUPLICATE_SEQUENCE_NUMBER"
                 return "OUT_OF_ORDER_SEQUENCE_NUMBER"
+        if epoch != known_epoch:
+            self.restored.discard(producer_id)
         batches = batches if epoch == known_epoch else []
         offset = self.end_offset
         self.end_offset += count
@@ -41,6 +50,7 @@ class Rules:
     def restart(self):
         """After a clean stop the last batch of each producer is known, which is what Kafka keeps in a snapshot."""
         self.producers = {key: (epoch, batches[-1:]) for key, (epoch, batches) in self.producers.items()}
+        self.restored = set(self.producers)
 
     def crash(self):
         """After a crash nothing is forgotten: the last snapshot and the batches behind it say what was known."""

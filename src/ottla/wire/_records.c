@@ -227,11 +227,75 @@ unsound:
     return PyErr_Format(PyExc_ValueError, "the batch has no such records");
 }
 
+/* columns(numbers, flags, at, data, start, size, count, base offset, base timestamp, append time or None)
+ *
+ * Fills the columns of `count` records from number `at` on: eight rows of 64-bit numbers (offset, timestamp, start and end
+ * of key and value, where the headers begin, where the record ends), three of flags (no key, no value, headers).
+ */
+static PyObject *columns(PyObject *self, PyObject *const *args, Py_ssize_t given)
+{
+    if (given != 10 || !PyBytes_Check(args[3]))
+        return PyErr_Format(PyExc_TypeError, "columns() takes two buffers, a number, bytes and numbers");
+    Py_ssize_t at = PyLong_AsSsize_t(args[2]), start = PyLong_AsSsize_t(args[4]), size = PyLong_AsSsize_t(args[5]);
+    Py_ssize_t count = PyLong_AsSsize_t(args[6]);
+    long long base_offset = PyLong_AsLongLong(args[7]), base_time = PyLong_AsLongLong(args[8]);
+    int fixed = args[9] != Py_None;
+    long long append_time = fixed ? PyLong_AsLongLong(args[9]) : 0;
+    if (PyErr_Occurred())
+        return NULL;
+    Py_buffer numbers, flags;
+    if (PyObject_GetBuffer(args[0], &numbers, PyBUF_SIMPLE | PyBUF_WRITABLE) < 0)
+        return NULL;
+    if (PyObject_GetBuffer(args[1], &flags, PyBUF_SIMPLE | PyBUF_WRITABLE) < 0) {
+        PyBuffer_Release(&numbers);
+        return NULL;
+    }
+    Py_ssize_t width = flags.len / 3, whole = PyBytes_GET_SIZE(args[3]);
+    int sound = -1;
+    if (numbers.len == width * 64 && at >= 0 && count >= 0 && count <= width - at && start >= 0 && size >= 0
+        && start <= whole && size <= whole - start) {
+        int64_t *number_at = (int64_t *)numbers.buf + at;
+        uint8_t *flag_at = (uint8_t *)flags.buf + at;
+        const uint8_t *data = (const uint8_t *)PyBytes_AS_STRING(args[3]);
+        const uint8_t *pos = data + start, *end = pos + size;
+        Found found;
+        sound = 1;
+        for (Py_ssize_t i = 0; i < count; i++, number_at++, flag_at++) {
+            if (!record(&pos, end, &found)) {
+                sound = 0;
+                break;
+            }
+            int64_t key = found.key.at - data, value = found.value.at - data;
+            int64_t value_end = value + (found.value.size < 0 ? 0 : found.value.size);
+            number_at[0] = (int64_t)((uint64_t)base_offset + (uint64_t)found.offset);
+            number_at[width] = fixed ? append_time : (int64_t)((uint64_t)base_time + (uint64_t)found.time);
+            number_at[width * 2] = key;
+            number_at[width * 3] = key + (found.key.size < 0 ? 0 : found.key.size);
+            number_at[width * 4] = value;
+            number_at[width * 5] = value_end;
+            number_at[width * 6] = value_end;
+            number_at[width * 7] = pos - data;
+            flag_at[0] = found.key.size < 0;
+            flag_at[width] = found.value.size < 0;
+            flag_at[width * 2] = data[value_end] != 0;
+        }
+        if (sound && pos != end)
+            sound = 0;
+    }
+    PyBuffer_Release(&numbers);
+    PyBuffer_Release(&flags);
+    if (sound < 0)
+        return PyErr_Format(PyExc_ValueError, "the buffers or the places do not fit");
+    return PyBool_FromLong(sound);
+}
+
 static PyMethodDef functions[] = {
     {"sound", (PyCFunction)(void (*)(void))sound, METH_FASTCALL,
      "sound(body, count, below): how many of `count` records begin before a relative offset; -1 if not all are sound."},
     {"make", (PyCFunction)(void (*)(void))make, METH_FASTCALL,
      "make(into, cls, before, after, body, skip, take, base_offset, base_timestamp, append_time): append tuples."},
+    {"columns", (PyCFunction)(void (*)(void))columns, METH_FASTCALL,
+     "columns(numbers, flags, at, data, start, size, count, base_offset, base_timestamp, append_time): fill columns."},
     {NULL},
 };
 

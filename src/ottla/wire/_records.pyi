@@ -14,3 +14,16 @@ def make(
     append_time: int | None,
     /,
 ) -> None: ...
+def columns(
+    numbers: Any,
+    flags: Any,
+    at: int,
+    data: bytes,
+    start: int,
+    size: int,
+    count: int,
+    base_offset: int,
+    base_timestamp: int,
+    append_time: int | None,
+    /,
+) -> bool: ...

@@ -3,6 +3,7 @@
 import random
 import sys
 
+import numpy as np
 import pytest
 
 from ottla.wire.errors import ProtocolError
@@ -108,3 +109,24 @@ def test_nothing_is_kept():
         assert counts == [2, 2, 2]
     del found
     assert (sys.getrefcount(Record), sys.getrefcount(body)) == before
+
+
+@pytest.mark.parametrize(
+    ("rows", "flags", "at", "start", "size", "count"),
+    [
+        (8, 3, 1, 0, 16, 2),
+        (7, 3, 0, 0, 16, 2),
+        (8, 2, 0, 0, 16, 2),
+        (8, 3, -1, 0, 16, 2),
+        (8, 3, 0, 1, 16, 2),
+        (8, 3, 0, -1, 16, 2),
+        (8, 3, 0, 0, -1, 2),
+        (8, 3, 0, 0, 16, -1),
+    ],
+)
+def test_columns_that_do_not_fit_are_not_filled(rows, flags, at, start, size, count):
+    body = (zigzag(7) + bytes.fromhex("00 00 00 01 02 01 00")) * 2
+    numbers = np.zeros((rows, 2), np.int64)
+    with pytest.raises(ValueError, match="do not fit"):
+        compiled.columns(numbers, np.zeros((flags, 2), np.bool_), at, body, start, size, count, 0, 0, None)
+    assert not numbers.any()
