@@ -64,6 +64,65 @@ def _at_most(limit: float, against: str = "kafka") -> Rule:
     return Rule("at most", limit, against)
 
 
+def _of_a_cluster() -> list[Row]:
+    """What `python -m bench.cluster` measures: three nodes, three replicas, acks=all."""
+    rows = []
+    for name, words in (("work", "three nodes"), ("durable", "three nodes, flush=ack (Kafka: no fsync)")):
+        required = name == "work"
+        rows += [
+            Row(f"{name}.mb_per_s", f"{words}: produce 1 KB", "MB/s", _at_least(1.0) if required else None),
+            Row(f"{name}.cpu_ms_per_mb", "… CPU of all a megabyte", "ms"),
+            Row(f"{name}.p50_ms", f"{words}: end to end at 500 msg/s, p50", "ms"),
+            Row(
+                f"{name}.p99_ms",
+                f"{words}: end to end at 500 msg/s, p99",
+                "ms",
+                _at_most(0.6) if required else None,
+            ),
+            Row(f"{name}.ack_p50_ms", f"{words}: acknowledged at 500 msg/s, p50", "ms"),
+            Row(f"{name}.ack_p99_ms", f"{words}: acknowledged at 500 msg/s, p99", "ms"),
+            Row(f"{name}.resident_mb", f"{words}: memory of all", "MB", _at_most(0.12) if required else None),
+            Row(
+                f"{name}.idle_percent",
+                f"{words}: idle CPU of all",
+                "% of a core",
+                _at_most(0.5) if required else None,
+            ),
+            Row(
+                f"{name}.first_ack_s",
+                f"{words}: cold start to first ack",
+                "s",
+                _at_most(0.4) if required else None,
+            ),
+        ]
+    for client in ("librdkafka", "ottla"):
+        words = f"leader killed, {client}"
+        rows += [
+            Row(f"failover.{client}_p50_s", f"{words}: next write acknowledged, p50", "s"),
+            Row(
+                f"failover.{client}_p99_s",
+                f"{words}: next write acknowledged, p99",
+                "s",
+                _at_most(3.0, "itself"),
+            ),
+            Row(f"failover.{client}_max_s", f"{words}: next write acknowledged, at most", "s"),
+            Row(f"failover.{client}_errors", f"{words}: failed sends", "", _at_most(0, "itself")),
+        ]
+    for client in ("librdkafka", "ottla"):
+        words = f"rolling restart, {client}"
+        rows += [
+            Row(
+                f"rolling.{client}_stop_gap_ms",
+                f"{words}: longest gap at a stop",
+                "ms",
+                _at_most(300, "itself"),
+            ),
+            Row(f"rolling.{client}_gap_ms", f"{words}: longest gap", "ms"),
+            Row(f"rolling.{client}_errors", f"{words}: failed sends", "", _at_most(0, "itself")),
+        ]
+    return [*rows, Row("rolling.stop_s", "rolling restart: an orderly stop", "s")]
+
+
 ROWS = (
     Row("requests.per_s", "one-record requests, librdkafka", "1/s", _at_least(2.0)),
     Row("requests.cpu_us", "… CPU a request", "µs", _at_most(0.5)),
@@ -128,4 +187,5 @@ ROWS = (
     Row("settling.consumer_cpu_s", "… CPU", "s"),
     Row("idle_members.classic_percent", "1,000 idle members, classic groups", "% of a core", _at_most(0.5)),
     Row("idle_members.consumer_percent", "1,000 idle members, KIP-848 groups", "% of a core", _at_most(0.5)),
+    *_of_a_cluster(),
 )

@@ -4,8 +4,8 @@
 
 One driver of Spark, local[2], serves the whole run, and everything is done once unmeasured by each format on each
 server. Then servers and formats take turns, and the order changes from round to round. Before that it is proved that
-both formats read the same rows. The result goes to docs/benchmarks as spark.md and spark.json, or with --quick, whose
-figures mean nothing, only to the screen.
+both formats read the same rows. The result goes to docs/benchmarks as spark.md, spark.svg and spark.json, or with
+--quick, whose figures mean nothing, only to the screen.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench.spark.figures import FORMATS, PRODUCTS, Rounds, rows, table
 from bench.spark.page import write
-from bench.spark.scenes import QUICK, SCENES, Scene, Sizes
+from bench.spark.scenes import QUICK, READERS, SCENES, Scene, Sizes
 from bench.stage import Sizes as ServerSizes
 from bench.stage import Stage
 from tests.peers.connector import connector_jars
@@ -33,10 +33,11 @@ def main() -> int:
         contextlib.ExitStack() as running,
     ):
         products = [options.only] if options.only else list(PRODUCTS)
-        scenes = _scenes(products, sizes, Path(directory), running)
+        names = options.scenario or list(SCENES)
+        scenes = _scenes(products, sizes, Path(directory), running, filled=not READERS.isdisjoint(names))
         rounds: Rounds = {}
         for turn in range(options.rounds + 1):
-            for name in options.scenario or SCENES:
+            for name in names:
                 for product, scene in list(scenes.items())[:: -1 if turn % 2 else 1]:
                     for format in FORMATS[:: -1 if turn // 2 % 2 else 1]:
                         figures = SCENES[name](scene, format)
@@ -49,14 +50,14 @@ def main() -> int:
     print("\n".join(table(found_rows)))
     out = options.out or (None if options.quick else CHECKOUT / "docs" / "benchmarks")
     if out is not None:
-        write(Path(out), _command(options), sizes, found_rows, rounds)
+        write(Path(out), _command(options), sizes, rounds)
     return 1 if any(row.verdict == "FAILS" for row in found_rows) else 0
 
 
 def _scenes(
-    products: list[str], sizes: Sizes, directory: Path, running: contextlib.ExitStack
+    products: list[str], sizes: Sizes, directory: Path, running: contextlib.ExitStack, *, filled: bool
 ) -> dict[str, Scene]:
-    """A driver, and the servers with what is to be read; all end with `running`."""
+    """A driver, and the servers, `filled` with what is to be read; all end with `running`."""
     settings = {
         "spark.jars": connector_jars(),
         "spark.driver.memory": "3g",
@@ -67,8 +68,9 @@ def _scenes(
     for product in products:
         server = running.enter_context(Stage(product, ServerSizes(), directory).server())
         scene = scenes[product] = Scene(driver, server, sizes)
-        scene.fill()
-        scene.compare()
+        if filled:
+            scene.fill()
+            scene.compare()
     return scenes
 
 

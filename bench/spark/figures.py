@@ -61,6 +61,14 @@ class Row:
         return self.ottla / self.own if self.own else 0.0
 
     @property
+    def margin(self) -> float:
+        """How many times better than required."""
+        assert self.figure.limit is not None
+        return (
+            self.figure.limit / self.ratio if self.figure.less_is_better else self.ratio / self.figure.limit
+        )
+
+    @property
     def verdict(self) -> str:
         if self.figure.limit is None:
             return ""

@@ -30,8 +30,8 @@ class Sizes:
     read_records: int = 2_000_000
     batch_rows: int = 250_000
     write_records: int = 1_000_000
-    delay_warm_seconds: float = 10.0
-    delay_seconds: float = 30.0
+    delay_warm_seconds: float = 4.0
+    delay_seconds: float = 15.0
     delay_per_second: int = 100
 
 
@@ -172,3 +172,5 @@ SCENES: dict[str, Callable[[Scene, str], dict[str, float]]] = {
     "copy": copy,
     "delay": delay,
 }
+# Those that need the topic of records.
+READERS = frozenset({"read", "stream", "copy"})

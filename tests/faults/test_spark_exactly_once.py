@@ -7,6 +7,7 @@ the logs and what the reader saw.
 """
 
 import random
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -60,15 +61,22 @@ def under_fire(
 ) -> Arena:
     arena = Arena(make_server, kinds, directory, chance, cluster=cluster)
     with arena.open(PER_SECOND):
+        began = time.monotonic()
         for number, kill in enumerate(kills):
-            print(f"kill {number + 1} of {len(kills)}: {kill.__name__}", flush=True)
             if any(each in DRIVER_KILLS for each in kills[number:]):
                 arena.prepare()
+            at = time.monotonic()
             kill(arena, chance)
+            taken = time.monotonic() - at
+            print(f"kill {number + 1} of {len(kills)}: {kill.__name__}, {taken:.1f} s", flush=True)
+        seconds = (time.monotonic() - began) / len(kills)
         arena.drain()
         batches = arena.check()
     dealt = Counter(kill.__name__ for kill in kills)
-    print(f"{sum(arena.feed.counts)} records in {batches} batches under {dict(dealt)}")
+    print(
+        f"{sum(arena.feed.counts)} records, each once, in {batches} batches, each whole, under {dict(dealt)}"
+    )
+    print(f"{len(kills)} kills, {seconds:.1f} s each")
     return arena
 
 

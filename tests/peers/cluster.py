@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from ottla.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
 from tests.peers.connection import Connection
 from tests.peers.deadline import eventually
@@ -102,6 +103,21 @@ class Cluster:
         some = next(id for id, node in self.nodes.items() if node.process is not None)
         found = self.metadata(some, topic).topics[0]
         return {each.partition_index: each.leader_id for each in found.partitions}
+
+    def controller(self) -> int:
+        """Who leads the metadata quorum, as some running node knows."""
+        wanted = DescribeQuorumRequest.TopicData
+        request = DescribeQuorumRequest(
+            topics=[
+                wanted(topic_name="__cluster_metadata", partitions=[wanted.PartitionData(partition_index=0)])
+            ]
+        )
+        with Connection(self._some().port) as line:
+            answer = line.ask(request, DescribeQuorumResponse, 0)
+        return answer.topics[0].partitions[0].leader_id if answer.topics else -1
+
+    def _some(self) -> Server:
+        return next(node for node in self.nodes.values() if node.process is not None)
 
     def wait_in_sync(self, topic: str, count: int, seconds_max: float = 60) -> None:
         """Wait until each partition has so many replicas in sync."""

@@ -66,6 +66,26 @@ def test_more_tasks_than_partitions(spark: Any, place: Place, topic_name: str) -
     assert sorted(row.offset for row in read.collect()) == list(range(1000))
 
 
+def test_fewer_tasks_than_partitions(spark: Any, place: Place, topic_name: str) -> None:
+    """Small partitions share a task, unless told otherwise, and nothing of any is left out."""
+    place.make(topic_name, 12)
+    sizes = [30 * number for number in range(12)]  # eleven have something, of which five 200 or more
+    for partition, size in enumerate(sizes):
+        place.write(topic_name, *range(size), partition=partition)
+
+    def read(**more: str) -> tuple[int, list[tuple[int, int]]]:
+        options = place.options(topic_name, columns="partition,offset", **more)
+        frame = spark.read.format("ottla").options(**options).load()
+        return frame.rdd.getNumPartitions(), [tuple(row) for row in frame.collect()]
+
+    for more, tasks in (({}, 9), ({"minRecordsPerPartition": "0"}, 11), ({"minPartitions": "1"}, 11)):
+        found, rows = read(**more)
+        assert found == tasks
+        # Of a partition in the order of its offsets.
+        for partition, size in enumerate(sizes):
+            assert [offset for each, offset in rows if each == partition] == list(range(size))
+
+
 def test_from_where_to_where(values: Values, place: Place, topic_name: str) -> None:
     place.make(topic_name, 2, retention_ms="-1")
     producer = place.producer()

@@ -159,6 +159,57 @@ def test_an_unreadable_record_stops_the_app_and_nothing_is_lost(
     assert [value for _, value in read(broker, f"{topic_name}-out")] == [b"<[1]>", b"<nonsense>", b"<[2]>"]
 
 
+def halved(text: str) -> int:
+    return 100 // int(text)
+
+
+def shielded(text: str) -> int:
+    return 100 // int(text) if text != "0" else 0
+
+
+def test_a_function_is_mended_and_the_app_goes_on(
+    spark: Any, broker: Broker, topic_name: str, tmp_path: Path
+) -> None:
+    """With state behind it: what was counted before the failure is counted once, and what came with it not lost."""
+
+    def app(function: Any) -> App:
+        made = App(topic_name, broker.bootstrap, checkpoint=str(tmp_path))
+        shares = made.stream(topic_name).map_values(function, name="sharing")
+        shares.group_by(lambda share: share).count(name="shares").to(f"{topic_name}-out")
+        return made
+
+    produce(broker, topic_name, "50", "20")
+    app(halved).run()
+    produce(broker, topic_name, "50", "0", "20")
+    with pytest.raises(SparkFailure) as failed:
+        app(halved).run()
+    said = str(failed.value)
+    assert said.startswith("sharing: ZeroDivisionError") and f"{topic_name}-0@3" in said
+    line = halved.__code__.co_firstlineno + 1
+    assert f'test_streams_running.py", line {line}, in halved' in said and "\nhint: " in said
+
+    def counts() -> list[tuple[int, int]]:
+        return sorted((number(key), number(value)) for key, value in read(broker, f"{topic_name}-out"))
+
+    assert counts() == [(2, 1), (5, 1)]
+    app(shielded).run()
+    assert counts() == [(0, 1), (2, 1), (2, 2), (5, 1), (5, 2)]
+
+
+def test_an_app_without_its_topic(spark: Any, broker: Broker, topic_name: str, tmp_path: Path) -> None:
+    def app() -> App:
+        made = App(topic_name, broker.bootstrap, checkpoint=str(tmp_path))
+        made.stream(topic_name).map_values(lambda line: line + "!").to(f"{topic_name}-out")
+        return made
+
+    with pytest.raises(SparkFailure) as failed:
+        app().run()
+    assert topic_name in str(failed.value) and "\nhint: " in str(failed.value)
+    produce(broker, topic_name, "a")
+    app().run()
+    assert read(broker, f"{topic_name}-out") == [(None, b"a!")]
+
+
 def test_it_ends_when_it_is_told_to(broker: Broker, topic_name: str, tmp_path: Path) -> None:
     produce(broker, topic_name, "hello")
     script = tmp_path / "program.py"
@@ -191,6 +242,32 @@ def test_it_ends_when_it_is_told_to(broker: Broker, topic_name: str, tmp_path: P
     assert "Traceback" not in said and "rror" not in said
     assert said.startswith(f"{topic_name}  starting\n")
     assert read(broker, f"{topic_name}-out") == [(None, b"HELLO!")]
+
+
+def test_a_failure_is_told_once(broker: Broker, topic_name: str, tmp_path: Path) -> None:
+    """By the error, and not a second time by Spark."""
+    produce(broker, topic_name, "0")
+    script = tmp_path / "program.py"
+    script.write_text(
+        textwrap.dedent(f"""
+        from ottla.streams import App
+
+        def divide(text):
+            return 1 // int(text)
+
+        app = App("{topic_name}", "{broker.bootstrap}", checkpoint="{tmp_path}/checkpoint", master="local[1]")
+        app.stream("{topic_name}").map_values(divide, value=int, name="dividing").to("{topic_name}-out")
+        try:
+            app.start()
+        except Exception as error:
+            print(error)
+        """)
+    )
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=True, timeout=SECONDS_MAX
+    )
+    assert done.stdout.startswith("dividing: ZeroDivisionError") and "in divide" in done.stdout
+    assert done.stderr == f"{topic_name}  starting\n"
 
 
 def test_the_example_counts(spark: Any, broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:

@@ -582,6 +582,80 @@ def test_joins_after_a_restart(plain: Written) -> None:
     assert plain["named"] == [("a", "OP", 12)]
 
 
+class Numbering(Processor):
+    """Puts before each value the how manieth of its key it is."""
+
+    def init(self, context: ProcessorContext) -> None:
+        self.context = context
+        self.seen = context.store("seen")
+
+    def process(self, record: Incoming) -> None:
+        number = self.seen[record.key] = self.seen.get(record.key, 0) + 1
+        self.context.forward(record.key, f"{number} {record.value}")
+
+
+@pytest.fixture(scope="module")
+def kept(spark: Any) -> Written:
+    """Streams that become tables, tables that are reduced by another key, two streams in one window, values alone."""
+    app = App("kept")
+    clicks, views = app.stream("clicks"), app.stream("views")
+    clicks.to_table().to("to-table")
+    clicks.filter(lambda key, value: key is not None).process_values(
+        Numbering, stores=[Store("seen", str, int)], name="numbering"
+    ).to("numbered")
+    both = clicks.group_by_key().cogroup(lambda value, so_far: so_far + value, value=str)
+    both.cogroup(views.group_by_key(), lambda value, so_far: so_far + value.upper()).windowed_by(
+        Tumbling(10)
+    ).aggregate(lambda: "").to("together")
+    sales = app.table("sales", value=Order)
+    sales.group_by(lambda key, sale: (sale.product, sale.pieces), key=str, value=int).reduce(
+        lambda so_far, new: so_far + new, lambda so_far, old: so_far - old
+    ).to("sold")
+    given: Given = {
+        "clicks": [("a", "p", 1), ("b", "q", 3), (None, "x", 4), ("a", "r", 12), ("b", None, 13)],
+        "views": [("a", "v", 2), ("a", "w", 11)],
+        "sales": [
+            ("1", Order("tea", 2), 1),
+            ("2", Order("tea", 3), 2),
+            ("1", Order("tea", 5), 11),  # the same group: out with the 2, in with the 5, one result
+            ("2", Order("jam", 3), 12),
+            ("1", None, 13),
+        ],
+    }
+    return run(app, *halves(given, 10), restart=True)
+
+
+def test_a_stream_becomes_a_table(kept: Written) -> None:
+    """A record without a key is dropped, one without a value deletes its row."""
+    assert kept["to-table"] == [("a", "p", 1), ("b", "q", 3), ("a", "r", 12), ("b", None, 13)]
+
+
+def test_a_processor_of_values_keeps_keys(kept: Written) -> None:
+    assert kept["numbered"] == [("a", "1 p", 1), ("b", "1 q", 3), ("a", "2 r", 12), ("b", "2 None", 13)]
+
+
+def test_several_streams_in_one_aggregate_by_windows(kept: Written) -> None:
+    assert kept["together"] == [
+        (("a", 0, 10), "p", 1),
+        (("a", 0, 10), "pV", 2),
+        (("b", 0, 10), "q", 3),
+        (("a", 10, 20), "W", 11),
+        (("a", 10, 20), "Wr", 12),
+    ]
+
+
+def test_a_table_reduced_by_another_key(kept: Written) -> None:
+    """What a row was is taken out of its old group before what it is goes into its new one."""
+    assert [each[:2] for each in kept["sold"]] == [
+        ("tea", 2),
+        ("tea", 5),
+        ("tea", 8),
+        ("tea", 5),
+        ("jam", 3),
+        ("tea", 0),
+    ]
+
+
 def test_a_count_by_sparks_own_aggregation(spark: Any) -> None:
     app = App("native", updates="last", native=True)
     app.stream("clicks").group_by_key().count().to("count")

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -413,6 +414,20 @@ def test_without_a_sink_what_nobody_reads_is_returned(spark: Any) -> None:
     app = App("loose")
     app.stream("orders", value=Order).map_values(lambda v: v.total, name="totals")
     assert pairs(app.test({"orders": ORDERS})["totals"]) == [("k1", 5), ("k2", 15), ("k1", 25), ("k3", 10)]
+
+
+def test_peek_is_called_with_every_record(spark: Any, tmp_path: Path) -> None:
+    """Wherever the record passes, which is in another process; and the record goes on as it was."""
+    seen = tmp_path / "seen"
+
+    def look(key: str, value: Order) -> None:
+        with seen.open("a") as file:
+            file.write(f"{key} {value.total}\n")
+
+    app = App("peek")
+    app.stream("orders", value=Order).peek(look).to("out")
+    assert pairs(app.test({"orders": ORDERS})["out"]) == [("k1", A), ("k2", B), ("k1", C), ("k3", D)]
+    assert seen.read_text().splitlines() == ["k1 5", "k2 15", "k1 25", "k3 10"]
 
 
 def test_for_each_and_print(spark: Any) -> None:

@@ -93,6 +93,8 @@ class Broker:
         self.forwardable: Mapping[int, Api] = {}
         # The way to another broker; None where there is no other.
         self.peer: Callable[[int], Peer] | None = None
+        # Whether a leader that we follow has hung up and not been reached since.
+        self.is_lost: Callable[[int], bool] = lambda node_id: False
         # Producers whose transactions are being looked up, and who waits behind (verification.py).
         self.verifying: dict[int, deque[Callable[[], None]]] = {}
         self.image: Image = EMPTY

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 class Contacts:
     """The brokers that are heard here; `submit` leads to the controller."""
 
-    __slots__ = ("_connections", "_submit")
+    __slots__ = ("_connections", "_submit", "on_closed")
 
     def __init__(self, submit: "Callable[..., Any]") -> None:
         self._submit = submit
         self._connections: dict[int, tuple[Connection, int]] = {}
+        self.on_closed: Callable[[int], object] = lambda broker_id: None
 
     def heard(self, broker_id: int, broker_epoch: int, connection: "Connection") -> None:
         """Note that an incarnation of a broker was heard on a connection."""
@@ -42,3 +43,4 @@ class Contacts:
             return controller.broker_disconnected(broker_id, broker_epoch, now)
 
         self._submit(decide, nobody)
+        self.on_closed(broker_id)

@@ -16,9 +16,14 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.header import RequestHeader, ResponseHeader
 from ottla.wire.message import Message
 from ottla.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from ottla.wire.messages.principal import DefaultPrincipalData
 
 M = TypeVar("M", bound=Message)
 
+# Who asked, as Kafka's controllers expect it: a version, then the principal. Nobody is known by name yet.
+_ANYBODY = bytes(2) + bytes(
+    DefaultPrincipalData(type="User", name="ANONYMOUS", token_authenticated=False).encode(0)
+)
 _PATIENCE_S = 30.0  # request.timeout.ms of a client
 _AGAIN_S = 0.05
 
@@ -79,7 +84,7 @@ class Line:
         )
         sealed = EnvelopeRequest(
             request_data=head.encode(api.facts.request_header_version(version)) + request.encode(version),
-            request_principal=None,
+            request_principal=_ANYBODY,
             client_host_address=self._host,
         )
         pending = Pending()

@@ -80,10 +80,10 @@ class FetchSession:
                 self._ignore(wanted.partition)
             wanted.partition = partition
         if partition is not None:
-            (partition.tailers if self.follows else partition.readers).add(self)
+            (partition.tailers if self.follows else partition.readers)[self] = None
 
     def _ignore(self, partition: Partition) -> None:
-        (partition.tailers if self.follows else partition.readers).discard(self)
+        (partition.tailers if self.follows else partition.readers).pop(self, None)
 
     def wake(self, partition: Partition) -> None:
         """A partition has grown, or failed."""

@@ -3,8 +3,12 @@
 F1  One fetch is under way at a time, in a session: it names what is new (`_due`), and costs no more than that; an idle
     one is a few bytes twice a second.
 F2  What an answer says of a partition that was left, or has another epoch by now, is thrown away.
-F3  A partition that cannot be fetched rests for `replica.fetch.backoff.ms`; the others go on.
+F3  A partition that cannot be fetched rests, at first for a moment and then for longer, up to
+    `replica.fetch.backoff.ms`; the others go on. A follower often hears of a new leader before that one does, and
+    everybody who writes waits for it.
 F4  An answer is stored before the next fetch goes out, for that one tells the leader that it is.
+F5  In another life of this broker everything is named anew: a leader goes by the life in which it was last told of a
+    partition, and one that is level would say nothing more.
 
     follow() --> DUE --fetch--> (answer) --> stored, DUE
                   ^                |
@@ -19,6 +23,7 @@ from ottla.broker.broker import Timers
 from ottla.channel.peers import Peer
 from ottla.partition.copy import cut_to, cut_to_branch, last_epoch, learn, store
 from ottla.partition.partition import Partition
+from ottla.partition.throttle import Throttle
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 from ottla.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
@@ -26,6 +31,8 @@ from ottla.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResp
 _EPOCH_MAX = 2**31 - 1
 _EARLIEST_LOCAL = -4
 _LATEST = -1
+_REST_S_MIN = 0.02
+_LOST_FAILURES_MAX = 8
 
 Key = tuple[bytes, int]
 Asked = FetchRequest.FetchTopic
@@ -43,12 +50,14 @@ _SESSION_ERRORS = frozenset(
 class _Followed:
     """One partition that is fetched, and what the leader was last told of it."""
 
-    __slots__ = ("epoch", "partition", "rests", "told")
+    __slots__ = ("epoch", "is_level", "partition", "refusals", "rests", "told")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
         self.epoch = partition.leader_epoch
         self.rests = False
+        self.is_level = False  # whether it has all that the leader had committed when it last answered
+        self.refusals = 0  # in a row
         self.told: tuple[int, int, int, int, int] | None = None
 
     @property
@@ -80,7 +89,9 @@ class Fetcher:
         timers: Timers,
         values: Callable[[], Mapping[str, Any]],
         report: Callable[[str], None],
+        throttle: Throttle,
     ) -> None:
+        self._throttle = throttle
         self._node_id = node_id
         self._broker_epoch = broker_epoch
         self._peer = peer
@@ -92,11 +103,18 @@ class Fetcher:
         self._named: set[Key] = set()  # what the session has
         self._session_id = 0
         self._session_epoch = 0
+        self._life = -1
         self._busy = False
+        self._failures = 0  # in a row
         self._closed = False
 
     def __len__(self) -> int:
         return len(self._followed)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the leader has hung up and not been reached since; after seconds nothing is concluded from it."""
+        return 0 < self._failures <= _LOST_FAILURES_MAX
 
     @property
     def partitions(self) -> list[Partition]:
@@ -137,12 +155,17 @@ class Fetcher:
         if self._closed or not self._followed:
             self._busy = False
             return
+        if self._life != self._broker_epoch():
+            self._life = self._broker_epoch()
+            self._begin_session()
         values = self._values()
         asked: dict[bytes, list[Any]] = {}
         forgotten: dict[bytes, list[int]] = {}
         due, self._due = self._due, {}
         for topic_id, index in due:
             followed = self._followed.get((topic_id, index))
+            if followed is not None and self._throttle.named and not followed.rests:
+                self._hold_back(followed)
             if followed is None or followed.rests or not followed.is_current:
                 if (topic_id, index) in self._named:
                     self._named.remove((topic_id, index))
@@ -171,9 +194,7 @@ class Fetcher:
                 return
             forgotten = {}
         request = FetchRequest(
-            replica_state=FetchRequest.ReplicaState(
-                replica_id=self._node_id, replica_epoch=self._broker_epoch()
-            ),
+            replica_state=FetchRequest.ReplicaState(replica_id=self._node_id, replica_epoch=self._life),
             max_wait_ms=values["replica.fetch.wait.max.ms"],
             min_bytes=values["replica.fetch.min.bytes"],
             max_bytes=values["replica.fetch.response.max.bytes"],
@@ -193,15 +214,18 @@ class Fetcher:
             return
         if isinstance(answer, Exception):
             self._begin_session()
-            self._later(self._fetch)
+            self._failures += 1
+            self._later(self._failures, self._fetch)
             return
         if answer.error_code:
             self._begin_session()
             if answer.error_code in _SESSION_ERRORS:
                 self._fetch()
             else:
-                self._later(self._fetch)
+                self._failures += 1
+                self._later(self._failures, self._fetch)
             return
+        self._failures = 0
         self._session_id = answer.session_id
         self._session_epoch = 0 if not answer.session_id else self._session_epoch % _EPOCH_MAX + 1
         for topic in answer.responses:
@@ -231,6 +255,7 @@ class Fetcher:
             if part.error_code:
                 self._refused(followed, ErrorCode(part.error_code))
                 return
+            followed.refusals = 0
             branch = part.diverging_epoch
             if branch is not None and branch.end_offset >= 0:
                 before = partition.log.end_offset
@@ -242,6 +267,9 @@ class Fetcher:
                 return
             if part.records and asked_for[0] == partition.log.end_offset:
                 store(partition, part.records)
+                if self._throttle.named:
+                    self._throttle.record(partition, len(part.records))
+            followed.is_level = part.high_watermark <= partition.log.end_offset
             learn(partition, part.high_watermark, part.log_start_offset)
         except (BrokerError, OSError) as error:
             if partition.error is None:
@@ -305,7 +333,15 @@ class Fetcher:
     def _rest(self, followed: _Followed) -> None:
         followed.rests = True
         followed.told = None
-        self._later(lambda: self._resume(followed))
+        followed.refusals += 1
+        self._later(followed.refusals, lambda: self._resume(followed))
+
+    def _hold_back(self, followed: _Followed) -> None:
+        """Let one that catches up wait, where that has been going on too fast."""
+        if self._throttle.holds_back(followed.partition, in_sync=followed.is_level):
+            followed.rests = True
+            delay_s = self._values()["replica.fetch.backoff.ms"] / 1000
+            self._timers.call_later(delay_s, lambda: self._resume(followed))
 
     def _resume(self, followed: _Followed) -> None:
         followed.rests = False
@@ -315,5 +351,7 @@ class Fetcher:
             self._due[key] = None
             self._fetch()
 
-    def _later(self, callback: Callable[[], None]) -> None:
-        self._timers.call_later(self._values()["replica.fetch.backoff.ms"] / 1000, callback)
+    def _later(self, times: int, callback: Callable[[], None]) -> None:
+        """Call after a rest, which is twice as long each time in a row."""
+        rest_s = min(self._values()["replica.fetch.backoff.ms"] / 1000, _REST_S_MIN * 2 ** min(times - 1, 16))
+        self._timers.call_later(rest_s, callback)

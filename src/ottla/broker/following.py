@@ -7,6 +7,7 @@ from ottla.broker.broker import Timers
 from ottla.broker.fetcher import Fetcher
 from ottla.channel.peers import Peer
 from ottla.partition.partition import Partition
+from ottla.partition.throttle import Throttle
 
 
 class Fetchers:
@@ -20,9 +21,10 @@ class Fetchers:
         timers: Timers,
         values: Callable[[], Mapping[str, Any]],
         report: Callable[[str], None],
+        throttle: Throttle,
     ) -> None:
         def make(leader: int) -> Fetcher:
-            return Fetcher(node_id, broker_epoch, peer(leader), timers, values, report)
+            return Fetcher(node_id, broker_epoch, peer(leader), timers, values, report, throttle)
 
         self._make = make
         self._fetchers: dict[int, Fetcher] = {}
@@ -47,6 +49,11 @@ class Fetchers:
             if not len(fetcher):
                 del self._fetchers[leader]
                 fetcher.close()
+
+    def is_lost(self, leader: int) -> bool:
+        """Whether a leader has hung up on us, and not been reached since, of late."""
+        fetcher = self._fetchers.get(leader)
+        return fetcher is not None and fetcher.is_lost
 
     def close(self) -> None:
         """Stop following anybody."""

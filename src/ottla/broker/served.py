@@ -154,7 +154,7 @@ CONTROLLER_APIS: tuple[Api, ...] = (
     describe_quorum.API,
     alter_partition.API,
     update_features.API,
-    describe_cluster.API,
+    describe_cluster.CONTROLLER_API,
     broker_registration.API,
     broker_heartbeat.API,
     unregister_broker.API,

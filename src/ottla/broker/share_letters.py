@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ottla.broker.broker import Broker
+from ottla.broker.share_carrier import carry
 from ottla.broker.share_letter import Originals, Parcel, pack
 from ottla.metadata.config import ConfigType
 from ottla.metadata.settings.topic import effective_topic
@@ -172,6 +173,16 @@ class DeadLetters:
         records, reached = pack(self._parcels(box), self._originals, size_bytes_max, now)
         for letter, _ in reached:
             self._count(letter.group_id, batches=1)
+        peer = broker.other_leader(*place)
+        if peer is not None:
+            carry(
+                peer,
+                broker.image.topics.by_name[place[0]].id,
+                place,
+                build_batch(records),
+                lambda error: self._written(place, reached, error),
+            )
+            return
         try:
             partition = broker.table.by_name(*place)
             appended = partition.append(build_batch(records), now)

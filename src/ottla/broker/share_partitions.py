@@ -65,7 +65,12 @@ class Seat:
     @property
     def stale(self) -> bool:
         """Whether the partition is no longer what it was."""
-        return self.partition.error is not None or self.partition.leader_epoch != self.share.leader_epoch
+        partition = self.partition
+        return (
+            partition.error is not None
+            or not partition.is_leader
+            or partition.leader_epoch != self.share.leader_epoch
+        )
 
     def wake(self, partition: Partition) -> None:
         """The partition has grown, or is gone."""
@@ -120,6 +125,8 @@ class SharePartitions:
         partition = self._broker.table.by_id(key.topic_id, key.partition)
         if partition.error is not None:
             raise BrokerError(partition.error.code, partition.error.message)
+        if not partition.is_leader:
+            raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         seat = self.find(key)
         if seat is None:
             group_id = key.group_id
@@ -127,7 +134,7 @@ class SharePartitions:
             share = SharePartition(*key, partition.leader_epoch, config)
             seat = self._seats[key] = Seat(key, partition, share, self)
             self._groups.setdefault(group_id, set()).add(key)
-            partition.readers.add(seat)
+            partition.readers[seat] = None
         seat.leaving = False
         if seat.share.phase is Phase.EMPTY:
             self._perform(seat, seat.share.open())
@@ -144,7 +151,7 @@ class SharePartitions:
             del self._groups[key.group_id]
         seat.error = error
         seat.share.fence()
-        seat.partition.readers.discard(seat)
+        seat.partition.readers.pop(seat, None)
         self._locks.cancel(key)
         self._arm()
         seat.wake_waiting()

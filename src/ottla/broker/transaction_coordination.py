@@ -1,7 +1,8 @@
 """The coordinators of transactions on this broker: from a request to the machine, and from its wishes to markers.
 
 N1  A command that lacks a producer id is given again with a fresh one; nobody notices but for the time it takes.
-N2  Markers that could not be written are written again, later each time, until they are or their partition is gone.
+N2  Markers that could not be written are written again, later each time, until they are or their partition is gone; and
+    so is the record that says that they are.
 N3  A batch of a transaction is appended to a partition only after the coordinator has that partition in the
     transaction (KIP-890): it is looked up for old clients, and added on the way for those that count on it.
 """
@@ -208,11 +209,7 @@ class TransactionCoordination:
 
         def finished(all_written: bool) -> None:
             if all_written:
-                self.machines.submit(
-                    self.index(markers.transactional_id),
-                    lambda machine, now: machine.markers_written(markers, now),
-                    nobody,
-                )
+                self._complete(markers, _RETRY_S)
             else:
                 self.unsent += len(markers.partitions)
                 self._broker.call_later(retry_s, again)
@@ -222,3 +219,18 @@ class TransactionCoordination:
             self._send(markers, min(2 * retry_s, _RETRY_S_MAX))
 
         self.markers.write_all(markers.partitions, marker, finished)
+
+    def _complete(self, markers: SendMarkers, retry_s: float) -> None:
+        """Have it written down that all markers are there; where too few replicas are in sync for that, try again."""
+
+        def done(outcome: BrokerError | None) -> None:
+            if isinstance(outcome, BrokerError) and outcome.code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+                self._broker.call_later(
+                    retry_s, lambda: self._complete(markers, min(2 * retry_s, _RETRY_S_MAX))
+                )
+
+        self.machines.submit(
+            self.index(markers.transactional_id),
+            lambda machine, now: machine.markers_written(markers, now),
+            done,
+        )

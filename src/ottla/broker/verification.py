@@ -56,7 +56,9 @@ def doubtful(request: ProduceRequest, version: int, broker: Broker) -> Doubted |
             header = BATCH_HEADER.unpack_from(records)
             key = (topic.topic_id if version >= _BY_ID_SINCE else topic.name, part.index)
             partition = broker.table.find(key, version >= _BY_ID_SINCE)
-            if not header[5] & TRANSACTIONAL or partition is None or partition.log.in_transaction(header[9]):
+            if not header[5] & TRANSACTIONAL or partition is None:
+                continue
+            if partition.log.in_transaction(header[9], header[10]):
                 continue
             producer_id, producer_epoch = header[9], header[10]
             places.append((partition.topic, partition.index))

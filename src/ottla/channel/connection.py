@@ -78,7 +78,7 @@ class Connections:
         self.due: list[Callable[[], None]] | None = None
         self.at_end = False  # whether the frame under way is the last of its read
         self.receive = ReceiveBuffer()
-        self.open: set[Connection] = set()
+        self.open: dict[Connection, None] = {}
         self.by_address: dict[str, int] = {}
         self.frame_bytes_max = frame_bytes_max
         self.total_max = total_max
@@ -95,7 +95,7 @@ class Connections:
             self.refused += 1
             return False
         self.accepted += 1
-        self.open.add(connection)
+        self.open[connection] = None
         self.by_address[address] = self.by_address.get(address, 0) + 1
         return True
 
@@ -115,7 +115,7 @@ class Connections:
     def forget(self, connection: "Connection") -> None:
         """Count a connection out."""
         if connection in self.open:
-            self.open.remove(connection)
+            del self.open[connection]
             left = self.by_address[connection.peer] - 1
             if left:
                 self.by_address[connection.peer] = left

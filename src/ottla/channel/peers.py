@@ -99,15 +99,17 @@ class Peer:
             self._task = asyncio.ensure_future(self._connect())
 
     def hang_up(self, reason: str = "this node hung up") -> None:
-        """End the connection, and every question on it."""
+        """End the connection, or the attempt to make one, and every question that waits for it."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+            self._refuse(LinkLost(reason))
         if self._link is not None:
             self._link.close(LinkLost(reason))
 
     def close(self) -> None:
         """Ask nothing any more."""
         self._closed = True
-        if self._task is not None:
-            self._task.cancel()
         self.hang_up("this node is stopping")
         self._refuse(LinkLost("this node is stopping"))
 

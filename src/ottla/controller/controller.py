@@ -10,7 +10,7 @@ K5  `expire` is to be called when `deadline` says so, again while it still says 
 Each command lives in the module of its noun; this one only holds the state between them.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from ottla.controller import (
     activation,
@@ -92,6 +92,7 @@ class Controller:
         values: BrokerValues,
         entropy: Entropy,
         kraft_version: int,
+        raise_kraft_version: Callable[[int, bool], None] | None = None,
         now: Millis,
     ) -> None:
         self._fold = fold
@@ -102,6 +103,7 @@ class Controller:
             values=values,
             entropy=entropy,
             kraft_version=kraft_version,
+            raise_kraft_version=raise_kraft_version,
         )
         self._settled: list[Change] = []
         self._dirty = True
@@ -178,15 +180,23 @@ class Controller:
                 return Decision(None, tuple(fencing.fence(view, broker)))
         return Decision(None, tuple(self._rounds.due(now)))
 
-    def broker_disconnected(self, broker_id: int, broker_epoch: int, now: Millis) -> Decision[None]:
+    def broker_disconnected(
+        self, broker_id: int, broker_epoch: int, now: Millis, *, refused: bool = False
+    ) -> Decision[None]:
         """Note that the connection by which this incarnation of a broker was last heard has closed.
 
         To be called for that connection alone: a broker that speaks on another one by now is there. When leadership
-        begins, it may also be called for brokers whose node is known to be gone.
+        begins, it may also be called for brokers whose node is known to be gone. `refused` says that nobody listens
+        there any more.
         """
         broker = self._now().image.brokers.get(broker_id)
         if broker is not None and broker.epoch == broker_epoch:
-            self._sessions.disconnected(broker_id, now)
+            self._sessions.disconnected(broker_id, now, refused=refused)
+        return Decision(None)
+
+    def broker_doubted(self, broker_id: int, now: Millis) -> Decision[None]:
+        """Note that a broker is the node of the last controller, which was succeeded without a word."""
+        self._sessions.doubt(broker_id, now)
         return Decision(None)
 
     def activate(self, bootstrap: Iterable[Message], now: Millis) -> Decision[None]:

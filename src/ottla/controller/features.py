@@ -2,6 +2,7 @@
 
 U1  All updates of a request stand or fall together.
 U2  A level is only finalized when every registered broker and controller supports it.
+U3  kraft.version is the quorum's own, and raised by it: last, once nothing else stands in the way.
 """
 
 import enum
@@ -49,6 +50,9 @@ def update_features(
     try:
         for name, level in updates.items():
             records += _update(view, name, level, directions[name], proposed)
+        if updates.get(KRAFT_VERSION, 0) > view.kraft_version and not request.validate_only:
+            _raise_kraft(view, updates[KRAFT_VERSION], validate_only=False)
+            view.kraft_version = updates[KRAFT_VERSION]
     except BrokerError as error:
         message = (
             f"The update failed for all features since the following feature had an error: {error.message}"
@@ -95,7 +99,7 @@ def _update(
     if level > current and direction is not Direction.UPGRADE:
         raise _refused(name, level, "Can't downgrade to a newer version.")
     if name == KRAFT_VERSION:
-        return _update_kraft(level, current, direction)
+        return _update_kraft(view, level, current, direction)
     if name == METADATA_VERSION:
         _check_metadata_version(current, level, direction)
     elif name not in FEATURES:
@@ -108,13 +112,22 @@ def _update(
     return [FeatureLevelRecord(name=name, feature_level=level)]
 
 
-def _update_kraft(level: int, current: int, direction: Direction) -> list[Message]:
+def _update_kraft(view: View, level: int, current: int, direction: Direction) -> list[Message]:
     if level < current:
         raise _refused(KRAFT_VERSION, level, "Can't downgrade the version of this feature.")
     if level > current:
-        raise _refused(KRAFT_VERSION, level, "A static quorum cannot be made dynamic while it runs.")
+        _raise_kraft(view, level, validate_only=True)
     # There is nothing to record, but the answer to an upgrade shall still wait for the log.
     return [NoOpRecord()] if direction is Direction.UPGRADE else []
+
+
+def _raise_kraft(view: View, level: int, *, validate_only: bool) -> None:
+    if view.raise_kraft_version is None:
+        raise _refused(KRAFT_VERSION, level, "The voters of this quorum stand in its settings for good.")
+    try:
+        view.raise_kraft_version(level, validate_only)
+    except BrokerError as error:
+        raise _refused(KRAFT_VERSION, level, error.message or error.code.name) from None
 
 
 def _check_metadata_version(current: int, level: int, direction: Direction) -> None:

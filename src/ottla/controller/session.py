@@ -7,13 +7,15 @@
 S1  Silence ends a session after `silence_ms`, or after four times the pace at which the broker is used to speak if that
     is longer; never after more than `session_ms`. A broker earns the short wait by heartbeats that come often, so one
     that is slow by its settings (Apache Kafka's default is one in two seconds) or by its load is waited for.
-S2  A closed connection ends it sooner: `grace_ms` after the close, and after the next heartbeat was due.
+S2  A closed connection ends it sooner: `grace_ms` after the close, and after the next heartbeat was due. One whose host
+    refuses a new connection to it ends it at once: there is no process that could speak.
 S3  Only time in which the controller listened counts (`attention.py`). After a stall everybody has a whole session,
     and for `silence_ms` no close counts: whoever gave up on a controller that did not answer has closed as well.
 S4  When nobody is heard, and there are two or more to hear, the fault is more likely here than with all of them:
     silence is then borne for `session_ms`.
 S5  The controller's own node has no session: they stop together. A new controller, and a new broker, begin with the
-    pace of `broker.heartbeat.interval.ms`.
+    pace of `broker.heartbeat.interval.ms`. The last controller has fallen silent before and speaks at once if it lives,
+    so it is waited for as one that speaks often.
 """
 
 from dataclasses import dataclass
@@ -37,12 +39,13 @@ class Patience:
 
 
 class _Session:
-    __slots__ = ("closed_ms", "heard_ms", "pace_ms")
+    __slots__ = ("closed_ms", "heard_ms", "pace_ms", "refuses")
 
     def __init__(self, heard_ms: int, pace_ms: int) -> None:
         self.heard_ms = heard_ms
         self.pace_ms = pace_ms  # the longest wait between two heartbeats of late
         self.closed_ms: int | None = None
+        self.refuses = False
 
 
 class Sessions:
@@ -83,13 +86,27 @@ class Sessions:
         session.pace_ms = max(gap_ms, session.pace_ms - session.pace_ms * gap_ms // LEARNING_MS)
         session.heard_ms = heard_ms
         session.closed_ms = None
+        session.refuses = False
 
-    def disconnected(self, broker_id: int, now: Millis) -> None:
-        """Note that the connection on which a broker was heard has closed."""
+    def disconnected(self, broker_id: int, now: Millis, *, refused: bool = False) -> None:
+        """Note that the connection on which a broker was heard has closed; `refused`, that nobody listens there."""
         listened_ms = self._attention.listen(now)
         session = self._by_broker.get(broker_id)
-        if session is not None and session.closed_ms is None:
+        if session is None:
+            return
+        if session.closed_ms is None:
             session.closed_ms = listened_ms
+        if refused:
+            session.refuses = True
+            self._look_ms = min(self._look_ms, now)
+
+    def doubt(self, broker_id: int, now: Millis) -> None:
+        """Expect a broker to speak often, from now on: it was the last controller, and fell silent as that."""
+        listened_ms = self._attention.listen(now)
+        session = self._by_broker.get(broker_id)
+        if session is not None:
+            session.heard_ms = max(session.heard_ms, listened_ms)
+            session.pace_ms = min(session.pace_ms, self._patience.silence_ms // BEATS_MISSED)
 
     def remove(self, broker_id: int) -> None:
         """Forget a broker."""
@@ -130,6 +147,8 @@ class Sessions:
         closed_ms = session.closed_ms
         if closed_ms is None or closed_ms < resumed_ms + patience.silence_ms:
             return due_ms
+        if session.refuses:
+            return min(due_ms, closed_ms)
         return min(due_ms, max(closed_ms, heard_ms + session.pace_ms) + patience.grace_ms)
 
     def _hears_nobody(self) -> bool:

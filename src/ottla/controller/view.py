@@ -1,6 +1,6 @@
 """What a decision may look at: the image so far, its census, this node's settings, and a source of chance."""
 
-from collections.abc import Mapping, Sized
+from collections.abc import Callable, Mapping, Sized
 
 from ottla.controller.census import Census
 from ottla.controller.names import Collisions
@@ -30,7 +30,7 @@ class View:
 
     __slots__ = (
         "_defaults", "_defaults_of", "_layers", "_rules", "_rules_of", "_values", "census", "cluster_id", "collisions",
-        "entropy", "image", "kraft_version", "node_id",
+        "entropy", "image", "kraft_version", "node_id", "raise_kraft_version",
     )  # fmt: skip
 
     def __init__(
@@ -42,6 +42,7 @@ class View:
         values: BrokerValues,
         entropy: Entropy,
         kraft_version: int,
+        raise_kraft_version: Callable[[int, bool], None] | None = None,
     ) -> None:
         self.image = image
         self.census = Census(image)
@@ -49,6 +50,8 @@ class View:
         self.cluster_id = cluster_id
         self.entropy = entropy
         self.kraft_version = kraft_version
+        # Level, and whether it is only asked whether that could be done; the quorum refuses by a BrokerError.
+        self.raise_kraft_version = raise_kraft_version
         self.collisions = Collisions(image.topics.by_name)
         self._values = values
         self._layers: tuple[Mapping[str, str], Mapping[str, str]] | None = None

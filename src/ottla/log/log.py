@@ -397,10 +397,10 @@ class Log(LogFiles):
         """Where the oldest open transaction begins, or None when none is open."""
         return self._producers.first_ongoing_offset
 
-    def in_transaction(self, producer_id: int) -> bool:
-        """Say whether a producer has a transaction open here."""
+    def in_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Say whether a producer has a transaction of this epoch open here; under v2 the next has another."""
         entry = self._producers.entries.get(producer_id)
-        return entry is not None and entry.transaction_first_offset >= 0
+        return entry is not None and entry.transaction_first_offset >= 0 and entry.epoch == epoch
 
     def last_stable_offset(self, high_watermark: int) -> int:
         """Return up to where all transactions are decided, and their markers below the high watermark."""

@@ -1,7 +1,7 @@
 """Producer snapshot files: what a log knew of its producers at one offset, in Kafka's binary form.
 
 The file is a version (int16, one), a CRC-32C of all that follows it, a count, and the entries. Only the last batch of
-each producer is kept, so after a restart a duplicate is recognised for that batch alone, as in Kafka.
+each producer is kept, so after a restart only that one's offsets are known when a producer sends it again.
 """
 
 import struct

@@ -2,6 +2,8 @@
 
 P2  A producer's batches enter the log in the order of their sequence numbers, each once. Per producer id the epoch
     and the last five batches are remembered; a batch that equals one of them is answered with that one's offsets.
+    A snapshot keeps the last one only: what comes again of those before it is DUPLICATE_SEQUENCE_NUMBER, which clients
+    take for success. Kafka says that it is out of order, upon which its clients write it a second time.
 P3  A producer with no state (new, expired, or its records deleted) may begin at any sequence number; a new epoch
     begins at 0.
 T2  A transaction is open from its first batch to its marker; nothing at or above the first offset of an open one is
@@ -19,6 +21,7 @@ from ottla.wire.errors import BrokerError, ErrorCode
 
 BATCHES_REMEMBERED = 5
 _EPOCH_MAX = 0x7FFF
+_SEQUENCES_BEHIND_MAX = 1 << 30  # half of all: what lies further back lies ahead
 
 
 class BatchSpan(NamedTuple):
@@ -47,6 +50,7 @@ class ProducerEntry:
         "batches",
         "coordinator_epoch",
         "epoch",
+        "is_restored",
         "last_timestamp",
         "next_sequence",
         "producer_id",
@@ -61,6 +65,7 @@ class ProducerEntry:
         self.transaction_first_offset = -1
         self.batches: deque[BatchSpan] = deque(maxlen=BATCHES_REMEMBERED)
         self.next_sequence = 0
+        self.is_restored = False  # by a snapshot, so that there are batches of this epoch that are not remembered
 
     def duplicate_of(self, epoch: int, first_sequence: int, last_sequence: int) -> BatchSpan | None:
         """Return the remembered batch with these sequence numbers."""
@@ -74,6 +79,7 @@ class ProducerEntry:
         """Begin an epoch; batches of another one can no longer be retried."""
         if epoch != self.epoch:
             self.epoch = epoch
+            self.is_restored = False
             self.batches.clear()
             self.next_sequence = 0
 
@@ -115,7 +121,7 @@ class Producers:
                 f"producer {producer_id} wrote with epoch {epoch}, the last one seen is {entry.epoch}",
             )
         if from_client:
-            self._check_sequence(entry, epoch, first_sequence)
+            self._check_sequence(entry, epoch, first_sequence, count)
         if entry.transaction_first_offset >= 0 and not transactional:
             raise BrokerError(
                 ErrorCode.INVALID_TXN_STATE,
@@ -123,7 +129,7 @@ class Producers:
             )
         return None
 
-    def _check_sequence(self, entry: ProducerEntry, epoch: int, first_sequence: int) -> None:
+    def _check_sequence(self, entry: ProducerEntry, epoch: int, first_sequence: int, count: int) -> None:
         if epoch != entry.epoch:
             if first_sequence != 0 and entry.epoch != -1:
                 raise BrokerError(
@@ -131,6 +137,12 @@ class Producers:
                     f"producer {entry.producer_id} began epoch {epoch} with sequence {first_sequence}, not 0",
                 )
         elif entry.epoch != -1 and first_sequence != entry.next_sequence:
+            behind = entry.next_sequence - first_sequence & SEQUENCE_MAX
+            if entry.is_restored and count <= behind < _SEQUENCES_BEHIND_MAX:
+                raise BrokerError(
+                    ErrorCode.DUPLICATE_SEQUENCE_NUMBER,
+                    f"producer {entry.producer_id} sent sequence {first_sequence} again, {entry.next_sequence} is next",
+                )
             raise BrokerError(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
                 f"producer {entry.producer_id} sent sequence {first_sequence}, expected {entry.next_sequence}",
@@ -260,6 +272,7 @@ class Producers:
                     BatchSpan(first_sequence, last_sequence, first_offset, item.last_offset, item.timestamp)
                 )
                 entry.next_sequence = last_sequence + 1 & SEQUENCE_MAX
+                entry.is_restored = last_sequence >= 0
             self.entries[item.producer_id] = entry
         open_offsets = {
             entry.transaction_first_offset: entry.producer_id

@@ -5,7 +5,8 @@ M2  A broker beats from its registration on. It asks to leave the fence once it 
     registration, so whoever it serves finds everything that was there before.
 M3  One beat is under way at a time; the next goes out an interval after the last went out, however long that took, and
     at once when a connection was lost.
-M4  A stop is announced: the broker beats until the controller has moved its leaderships away, or patience ends.
+M4  A stop is announced: the broker beats until the controller has moved its leaderships away, or patience ends; sooner
+    when no controller answers, since the last nodes of a cluster that stops have none.
 
     start() --> REGISTERING --accepted--> FENCED --caught up, beat--> RUNNING --leave()--> LEAVING --> gone
 """
@@ -28,6 +29,7 @@ from ottla.wire.messages.controller_registration import (
 )
 
 _AGAIN_S = 0.05
+_SILENCE_S = 1.5
 # What a controller refuses for good; anything else passes.
 _FINAL = frozenset(
     {
@@ -149,6 +151,7 @@ class Membership:
         self._beating = False
         self._timer: Any = None
         self._leaving: asyncio.Event | None = None
+        self._silence: Any = None
         self._stopped = False
         self.epoch = -1
         self.is_fenced = True
@@ -207,6 +210,7 @@ class Membership:
             if answer.should_shut_down:
                 self._leaving.set()
             else:
+                self._listen(self._leaving)
                 self._soon()
         elif answer.is_fenced:
             self._soon()  # until it has caught up
@@ -221,9 +225,17 @@ class Membership:
         if self.epoch < 0 or self._stopped:
             return
         self._leaving = asyncio.Event()
+        self._listen(self._leaving)
         self.beat()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._leaving.wait(), patience_s)
+        self._silence.cancel()
+
+    def _listen(self, leaving: asyncio.Event) -> None:
+        """Give up when nothing is heard of a controller for a while, from now on."""
+        if self._silence is not None:
+            self._silence.cancel()
+        self._silence = self._timers.call_later(_SILENCE_S, leaving.set)
 
     def stop(self) -> None:
         """Beat no more."""

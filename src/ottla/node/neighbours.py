@@ -6,8 +6,11 @@
 - `peer`, for what one broker asks another: markers of transactions, and whether a partition is part of one.
 
 E1  Every connection is made when there is something to ask, to where the metadata says at that moment.
-E2  A voter that does not answer may have died, and the broker in its process with it: the active controller is told.
+E2  A voter that does not answer may have died, and the broker in its process with it: the active controller is told,
+    and somebody goes to see (`knock.py`).
 E3  What a coordinator knows goes with the leadership of its partition.
+E4  Nobody waits for the answer of a controller that leads no more: heartbeats, proposals and what clients have asked
+    go to the next one at once.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,6 +23,7 @@ from ottla.broker.following import Fetchers
 from ottla.broker.internal_topics import OFFSETS, SHARE_STATE, TRANSACTIONS
 from ottla.broker.proposing import Proposals
 from ottla.channel.peers import Address, Peer
+from ottla.node.knock import Knocking
 from ottla.node.settings import Settings
 from ottla.node.wires import QuorumWires
 from ottla.node.world import World
@@ -36,11 +40,15 @@ class Neighbours:
         self._values = values
         self._controllers: dict[int, Peer] = {}
         self._brokers: dict[int, Peer] = {}
+        self._last_controller = -1
         self._broker: Broker
         self.line: Line
         self.fetchers: Fetchers
         patience_s = values()["controller.quorum.request.timeout.ms"] / 1000
         self.wires = QuorumWires(lambda address: self._make(lambda: address, patience_s), self._missed)
+        self._knocking = Knocking(
+            world.network, self._broker_address, lambda node_id: self._gone(node_id, refused=True)
+        )
 
     def connect(self, broker: Broker) -> None:
         """Let a broker and its partitions use these ways."""
@@ -49,16 +57,25 @@ class Neighbours:
         assert roles is not None, "a node has roles to give"
         node_id, timers = self._settings.node_id, self._world.timers
         broker.peer = self.peer
+        broker.contacts.on_closed = self._visit
         broker.forwardable = {api.key: api for api in CONTROLLER_TABLE}
         self.line = broker.line = Line(broker, broker.forwardable, self._controller)
         self.fetchers = Fetchers(
-            node_id, lambda: broker.epoch, self._leader, timers, self._values, self._world.report
+            node_id,
+            lambda: broker.epoch,
+            self._leader,
+            timers,
+            self._values,
+            self._world.report,
+            roles.throttles.taking,
         )
+        broker.is_lost = self.fetchers.is_lost
         roles.attach(self.fetchers, Proposals(node_id, lambda: broker.epoch, self.line, timers, roles))
         roles.on_lost, roles.on_led = self._lost, self._led
 
     def close(self) -> None:
         """Ask nobody any more."""
+        self._knocking.close()
         self.fetchers.close()
         self.wires.close()
         for peer in (*self._controllers.values(), *self._brokers.values()):
@@ -116,17 +133,38 @@ class Neighbours:
     # News
 
     def took_over(self) -> None:
-        """Somebody leads the quorum: if it is this node, the last leader may be the first broker to be missed."""
-        if self._broker.quorum.is_active:
+        """Somebody leads, or nobody. If it is this node, the last leader may be the first broker to be missed."""
+        quorum = self._broker.quorum
+        for node_id, peer in self._controllers.items():
+            if node_id != quorum.leader_id:
+                # It may never answer: a node that is stopped in its tracks keeps its connections (E4).
+                peer.hang_up("it is not the active controller any more")
+        last = self._last_controller
+        if quorum.leader_id >= 0:
+            self._last_controller = quorum.leader_id
+        if quorum.is_active:
+            if last != self._settings.node_id:
+                quorum.submit(lambda controller, now: controller.broker_doubted(last, now), nobody)
             for node_id in tuple(self.wires.gone):
                 self._missed(node_id)
 
     def _missed(self, node_id: int) -> None:
+        self._gone(node_id, refused=False)
+        self._visit(node_id)
+
+    def _visit(self, node_id: int) -> None:
+        if self._broker.quorum.is_active and node_id in self._broker.alive:
+            self._knocking.visit(node_id)
+
+    def _gone(self, node_id: int, *, refused: bool) -> None:
         quorum = self._broker.quorum
         known = quorum.image.brokers.get(node_id)
         if known is not None and quorum.is_active:
             epoch = known.epoch
-            quorum.submit(lambda controller, now: controller.broker_disconnected(node_id, epoch, now), nobody)
+            quorum.submit(
+                lambda controller, now: controller.broker_disconnected(node_id, epoch, now, refused=refused),
+                nobody,
+            )
 
     def _led(self, partition: Partition) -> None:
         """What was under way in a partition that another has led goes on here."""

@@ -203,6 +203,7 @@ class Node:
             values=self.values,
             entropy=self.world.entropy,
             kraft_version=kraft_version,
+            raise_kraft_version=self.quorum.driver.upgrade,
             now=self.world.clock.now_ms(),
         )
 
@@ -348,6 +349,7 @@ class Node:
         own = image.brokers.get(self.settings.node_id)
         if own is not None:
             self.broker.epoch = self.roles.broker_epoch = own.epoch
+        self.roles.throttles.apply(delta, image)
         self.table.apply(delta, image)
         self.broker.adopt(image)
         if delta.brokers:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ottla.metadata.settings.broker import BROKER, DYNAMIC_ONLY, OPEN_PREFIXES, broker_setting
+from ottla.metadata.settings.broker.replication import RACK_AWARE_SELECTOR
 from ottla.metadata.settings.error import ConflictingSettings, InvalidValue, SettingError, closest
 from ottla.metadata.settings.group import validate_group_defaults
 from ottla.metadata.settings.honoured import HONOURED
@@ -285,6 +286,13 @@ class Settings(Mapping[str, Any]):
                 self["authorizer.class.name"],
                 "Ottla does not check ACLs yet, and would let everybody in",
                 "nothing",
+            )
+        if self["replica.selector.class"] not in (None, RACK_AWARE_SELECTOR):
+            raise InvalidValue(
+                "replica.selector.class",
+                self["replica.selector.class"],
+                "Ottla has no such selector",
+                f"nothing, or {RACK_AWARE_SELECTOR}",
             )
 
 

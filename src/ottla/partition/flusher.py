@@ -32,7 +32,7 @@ class AckFlusher:
         self._workers = workers
         self._later = later
         self._on_failure = on_failure
-        self._dirty: set[Partition] = set()
+        self._dirty: dict[Partition, None] = {}
         self._syncing = 0
         self._on_idle: Callable[[], object] | None = None
         self.syncs = 0
@@ -42,7 +42,7 @@ class AckFlusher:
         dirty = self._dirty
         if not dirty and not self._syncing:
             self._later(self._start)
-        dirty.add(partition)
+        dirty[partition] = None
 
     flush = appended
 
@@ -58,7 +58,7 @@ class AckFlusher:
             for file in files:
                 file.pins += 1
             jobs.append((partition, log, log.end_offset, files))
-        self._dirty = set()
+        self._dirty = {}
         share = -(-len(jobs) // len(self._workers))
         for number, worker in enumerate(self._workers):
             if part := jobs[number * share : (number + 1) * share]:

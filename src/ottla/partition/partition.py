@@ -94,8 +94,8 @@ class Partition:
         self.leader_epoch = leader_epoch
         self.log.begin_epoch(leader_epoch)
         self.high_watermark = self.durable_offset = log.end_offset
-        self.readers: set[Reader] = set()  # who waits for more to be committed
-        self.tailers: set[Reader] = set()  # followers, who wait for more to be written, or committed
+        self.readers: dict[Reader, None] = {}  # who waits for more to be committed
+        self.tailers: dict[Reader, None] = {}  # followers, who wait for more to be written, or committed
         self.bytes_in = 0
         self.bytes_out = 0
         self.messages_in = 0
@@ -261,6 +261,6 @@ class Partition:
             raise BrokerError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
 
 
-def _wake(readers: set[Reader], partition: Partition) -> None:
+def _wake(readers: dict[Reader, None], partition: Partition) -> None:
     for reader in tuple(readers):
         reader.wake(partition)

@@ -15,6 +15,7 @@ from ottla.metadata.image import Image
 from ottla.metadata.topics import NO_LEADER, PartitionState
 from ottla.partition.leadership import Leadership, Proposal
 from ottla.partition.partition import Partition
+from ottla.partition.throttle import Throttles
 from ottla.wire.errors import BrokerError, ErrorCode
 
 _LAG = "replica.lag.time.max.ms"
@@ -49,12 +50,13 @@ class Roles:
         self.node_id = node_id
         self.image: Image | None = None
         self.broker_epoch = -1
-        self.leading: set[Partition] = set()
-        self._refused: set[Partition] = set()
+        self.leading: dict[Partition, None] = {}
+        self._refused: dict[Partition, None] = {}
         # Told of each partition that this node has led and leads no more.
         self.on_lost: Callable[[Partition], None] | None = None
         self.on_led: Callable[[Partition], None] | None = None
         self.expansions = self.shrinkages = self.failures = 0
+        self.throttles = Throttles(node_id, now_ms, values)
         self._now_ms = now_ms
         self._values = values
         self._following: Following | None = None
@@ -72,7 +74,7 @@ class Roles:
         self.image = image
         if state.replicas == (self.node_id,):
             self._stop_following(partition)
-            self.leading.discard(partition)
+            self.leading.pop(partition, None)
             alone = partition.leadership is not None
             partition.lead(state.leader_epoch)
             if alone:
@@ -84,12 +86,12 @@ class Roles:
 
     def _lead(self, partition: Partition, state: PartitionState) -> None:
         self._stop_following(partition)
-        self.leading.add(partition)
+        self.leading[partition] = None
         leadership = partition.leadership
         if leadership is None:
             leadership = Leadership(
                 self.node_id,
-                self.may_be_in_sync,
+                lambda broker, broker_epoch: self.may_be_in_sync(broker, broker_epoch, partition),
                 lag_ms_max=self._values()[_LAG],
                 min_isr=partition.log.config.min_insync_replicas,
             )
@@ -101,7 +103,7 @@ class Roles:
             self.on_led(partition)
 
     def _follow(self, partition: Partition, state: PartitionState) -> None:
-        self.leading.discard(partition)
+        self.leading.pop(partition, None)
         led = partition.is_leader
         changed = led or partition.leader_epoch != state.leader_epoch
         partition.follow(state.leader_epoch)
@@ -118,20 +120,27 @@ class Roles:
 
     def gone(self, partition: Partition) -> None:
         """A partition is no more, or not here, or its directory failed."""
-        self.leading.discard(partition)
+        self.leading.pop(partition, None)
         if self._following is not None:
             self._following.leave(partition)
 
-    def may_be_in_sync(self, id: int, broker_epoch: int | None) -> bool:
-        """Whether a broker lives, is not about to stop, and is in the life that the metadata knows (KIP-841, 903)."""
-        broker = None if self.image is None else self.image.brokers.get(id)
-        return (
-            broker is not None
-            and not broker.fenced
-            and not broker.in_controlled_shutdown
-            and broker_epoch is not None
-            and broker_epoch in (-1, broker.epoch)
-        )
+    def may_be_in_sync(self, id: int, broker_epoch: int | None, partition: Partition) -> bool:
+        """Whether a broker lives, is not about to stop, is in the life that the metadata knows (KIP-841, 903), and has
+        the directory that its replica is in (KIP-858): one that failed may have been level, and says nothing more.
+        """
+        if self.image is None:
+            return False
+        broker = self.image.brokers.get(id)
+        if (
+            broker is None
+            or broker.fenced
+            or broker.in_controlled_shutdown
+            or broker_epoch is None
+            or broker_epoch not in (-1, broker.epoch)
+        ):
+            return False
+        state = self.image.partition(partition.topic, partition.index)
+        return state is None or broker.has_online(state.directory_of(id))
 
     def lives(self, id: int) -> bool:
         """Whether a broker is there at all."""
@@ -218,10 +227,10 @@ class Roles:
             self._propose(partition, proposal)
         elif not leadership.is_proposing:
             # It was certainly not carried out. By the time the followers have moved, or the brokers, it may be.
-            self._refused.add(partition)
+            self._refused[partition] = None
 
     def try_again(self) -> None:
         """Propose again what a controller has refused; call it now and then."""
-        refused, self._refused = self._refused, set()
-        for partition in refused & self.leading:
+        refused, self._refused = self._refused, {}
+        for partition in [each for each in refused if each in self.leading]:
             self._reconsider(partition)

@@ -21,7 +21,19 @@ from ottla.quorum.election_state import write_election_state
 from ottla.quorum.snapshots import Snapshots
 from ottla.quorum.surroundings import Surroundings
 from ottla.quorum.view import DiskView
-from ottla.raft.event import Append, Event, Failure, Received, Request, Response, Spoiled, Start, Synced, Tick
+from ottla.raft.event import (
+    Append,
+    Event,
+    Failure,
+    Received,
+    Request,
+    Response,
+    Spoiled,
+    Start,
+    Synced,
+    Tick,
+    Upgrade,
+)
 from ottla.raft.log_view import Memory
 from ottla.raft.raft import Raft
 from ottla.raft.ready import Leadership, Ready, Reply, Send
@@ -137,6 +149,16 @@ class Driver:
             self._step(Append(data))
         finally:
             self._stepping, self._appended = stepping, None
+
+    def upgrade(self, kraft_version: int, validate_only: bool) -> None:
+        """Raise kraft.version at once, as the state machine asks in a decision; BrokerError when it cannot be done."""
+        if self._stopped:
+            raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "This node is stopping.")
+        stepping, self._stepping = self._stepping, True
+        try:
+            self._step(Upgrade(kraft_version, validate_only))
+        finally:
+            self._stepping = stepping
 
     def drain(self) -> None:
         """Let happen what has come up during an append."""

@@ -124,8 +124,9 @@ def _load_snapshot(loaded: LoadedLog, warn: Callable[[str], None]) -> None:
             fold.advance(id.offset, id.epoch, checkpoint.timestamp_ms)
         loaded.fold = fold
         loaded.membership.load(id.offset - 1, checkpoint.kraft_version, checkpoint.voters)
-        if id.offset > log.end_offset:
-            # The log was lost or cut behind a snapshot that was safe: it goes on where the snapshot ends.
+        if id.epoch > (log.latest_epoch or 0) or id.offset > log.end_offset:
+            # The log was lost, or cut behind a snapshot that was safe, or is another than the snapshot's, which is
+            # committed: it goes on where the snapshot ends.
             log.truncate_fully_and_start_at(id.offset)
         _check_coverage(log, id)
         return

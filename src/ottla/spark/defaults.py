@@ -70,4 +70,8 @@ def session_defaults(master: Master, machine: int, settings: Mapping[str, str]) 
     if master.is_local:
         # Nobody else is to reach it, and its name may lead anywhere.
         found |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        # Over TCP the first words of each task wait 40 ms to be acknowledged. A socket's path must be short, and
+        # that of Java's own directory for such things is.
+        if "java.io.tmpdir" not in settings.get("spark.driver.extraJavaOptions", ""):
+            found["spark.python.unix.domain.socket.enabled"] = "true"
     return found

@@ -26,7 +26,12 @@ from ottla.world.network import is_served
 _NAME = "ottla"
 _SHELL = "pyspark-shell"
 _LOCAL = "local[*]"
-_SET_BY_STREAMS = ("SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE", "SPARK_LOCAL_DIRS", "SPARK_PYTHON_RUNTIME")
+_SET_BY_STREAMS = (
+    "SPARK_AUTH_SOCKET_TIMEOUT",
+    "SPARK_BUFFER_SIZE",
+    "SPARK_LOCAL_DIRS",
+    "SPARK_PYTHON_RUNTIME",
+)
 
 
 def session(

@@ -74,6 +74,7 @@ class Running:
 def start(settings: AppSettings, plan: Plan, *, block: bool) -> Running:
     """Run a topology for good."""
     from ottla.streams.lowering.deployment import deploy
+    from ottla.streams.lowering.silence import silence
 
     line = StatusLine(sys.stderr)
     _make_topics(settings, plan)
@@ -85,7 +86,7 @@ def start(settings: AppSettings, plan: Plan, *, block: bool) -> Running:
     running = Running(settings.name, deploy(settings, plan, show=show), line)
     if not block:
         return running
-    with _signals() as stopped:
+    with _signals() as stopped, silence(settings.name):
         try:
             running.watch(stopped)
         finally:
@@ -102,6 +103,7 @@ def run(settings: AppSettings, plan: Plan, count: int | None, timeout: float | N
     """Run a topology until enough has come out, and return that."""
     from ottla.streams.lowering.deployment import deploy
     from ottla.streams.lowering.query import stop
+    from ottla.streams.lowering.silence import silence
 
     if count is not None and count < 1:
         raise TopologyError(
@@ -118,7 +120,8 @@ def run(settings: AppSettings, plan: Plan, count: int | None, timeout: float | N
         at_once = count is None and timeout is None
         query = deploy(settings, plan, show=_say, collect=found.extend, available_now=at_once)
         try:
-            _wait(query, found, count, timeout)
+            with silence(settings.name):
+                _wait(query, found, count, timeout)
         finally:
             stop(query)
     return found

@@ -26,6 +26,7 @@ import psutil
 from pyspark.find_spark_home import _find_spark_home
 
 from ottla.spark.java import find_java
+from tests.peers.jars import CHECKOUT
 from tests.peers.server import HOST, free_ports
 
 START_SECONDS_MAX = 90.0
@@ -86,6 +87,8 @@ class Standalone:
             **os.environ,
             **find_java().variables,
             "PYSPARK_PYTHON": sys.executable,
+            # What programs are made of is installed on every worker.
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(CHECKOUT), os.environ.get("PYTHONPATH")])),
             "SPARK_LOCAL_IP": HOST,
             "SPARK_DAEMON_MEMORY": "256m",
             # They live for a minute: the optimising compiler and a parallel collector only get in their way.

@@ -78,6 +78,20 @@ def test_controllers_are_not_described_here(station, endpoint_type, code, messag
     assert (response.error_code, response.error_message) == (code, message)
 
 
+def test_the_listener_of_controllers_describes_them(station):
+    from ottla.broker.apis.describe_cluster import CONTROLLER_API
+
+    station.connection.listener = "CONTROLLER"
+    refused = station.ask(CONTROLLER_API, DescribeClusterRequest(endpoint_type=1))
+    assert refused.error_code == ErrorCode.MISMATCHED_ENDPOINT_TYPE
+    assert "of type CONTROLLER, but we wanted an endpoint of type BROKER" in refused.error_message
+    response = station.ask(CONTROLLER_API, DescribeClusterRequest(endpoint_type=2))
+    assert response.endpoint_type == 2
+    assert [node.broker_id for node in response.brokers] == sorted(
+        id for id, each in station.broker.image.controllers.items() if "CONTROLLER" in each.listeners
+    )
+
+
 # DescribeTopicPartitions
 
 

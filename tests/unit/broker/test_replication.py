@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from ottla.broker.api import Pending
-from ottla.broker.apis import fetch, list_offsets, produce
+from ottla.broker.apis import fetch, list_offsets, offset_for_leader_epoch, produce
 from ottla.broker.fetch_session import FetchSessions
 from ottla.broker.following import Fetchers
 from ottla.channel.connection import Connections
@@ -18,6 +18,7 @@ from ottla.partition.roles import Roles
 from ottla.partition.table import PartitionTable
 from ottla.wire.batch import build_batch, scan
 from ottla.wire.errors import ErrorCode
+from ottla.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from ottla.wire.messages.produce import ProduceRequest
 from ottla.wire.record import Record
 from ottla.wire.records.metadata import (
@@ -38,6 +39,8 @@ SETTINGS = {
     "replica.fetch.min.bytes": 1,
     "replica.fetch.response.max.bytes": 10 << 20,
     "replica.fetch.backoff.ms": 1000,
+    "replication.quota.window.num": 11,
+    "replication.quota.window.size.seconds": 1,
 }
 API_OF = {fetch.API.request: fetch.API, list_offsets.API.request: list_offsets.API}
 
@@ -102,6 +105,7 @@ class NodeOfTests:
             cluster.timers,
             lambda: SETTINGS,
             cluster.reports.append,
+            self.roles.throttles.taking,
         )
         self.roles.attach(fetchers, cluster)
         self.connections = Connections(
@@ -263,6 +267,111 @@ def test_a_follower_that_comes_back_joins_again(cluster):
     assert cluster.nodes[1].partition.leadership.isr == {1, 2, 3}
 
 
+def test_a_follower_in_another_life_joins_though_it_has_nothing_new_to_tell(cluster):
+    cluster.produce(b"x")
+    cluster.settle(500)
+    registered = RegisterBrokerRecord(broker_id=3, broker_epoch=200, fenced=False, incarnation_id=bytes(16))
+    cluster.tell(registered)
+    cluster.elect(1, [1, 2])
+    cluster.settle(500)
+    assert cluster.proposals == []
+    cluster.nodes[3].roles.broker_epoch = 200
+    cluster.settle(500)
+    cluster.settle(500)
+    proposal = next(each for _, each in cluster.proposals if 3 in dict(each.isr))
+    assert dict(proposal.isr)[3] == 200
+
+
+def test_a_follower_whose_directory_failed_is_not_asked_back(cluster):
+    cluster.produce(b"x")
+    place = bytes([9]) * 16
+    cluster.tell(
+        PartitionChangeRecord(partition_id=0, topic_id=TOPIC, directories=[bytes(16), bytes(16), place]),
+        RegisterBrokerRecord(
+            broker_id=3, broker_epoch=103, fenced=False, incarnation_id=bytes(16), log_dirs=[bytes([8]) * 16]
+        ),
+    )
+    cluster.elect(1, [1, 2])
+    cluster.settle(500)
+    assert cluster.proposals == []
+    cluster.tell(
+        PartitionChangeRecord(
+            partition_id=0, topic_id=TOPIC, directories=[bytes(16), bytes(16), bytes([8]) * 16]
+        )
+    )
+    cluster.settle(500)
+    assert [3 in dict(each.isr) for _, each in cluster.proposals] == [True]
+
+
+@pytest.mark.parametrize("side", ["giving", "taking"])
+def test_one_that_catches_up_is_slowed_down_and_those_in_sync_are_not(cluster, monkeypatch, side):
+    rate = {"giving": "leader", "taking": "follower"}[side]
+    monkeypatch.setitem(SETTINGS, f"{rate}.replication.throttled.rate", 1000)
+    monkeypatch.setitem(SETTINGS, "replica.fetch.max.bytes", 2000)
+    monkeypatch.setitem(SETTINGS, "replica.fetch.response.max.bytes", 2000)
+    cluster.nodes[3].roles.gone(cluster.nodes[3].partition)  # which stays away meanwhile
+    cluster.settle(500)
+    cluster.produce(b"x", acks=1)
+    cluster.elect(1, [1, 2], to=(1, 2))
+    cluster.settle(500)
+    for node in cluster.nodes.values():
+        getattr(node.roles.throttles, side).name("t", ["*"])
+    for _ in range(20):
+        assert cluster.produce(b"v" * 1000).error_code == 0  # by those in sync, at any speed
+        cluster.settle(1)
+    assert cluster.nodes[2].partition.log.end_offset == 21
+    cluster.settle(12_000)  # what those got is out of the windows
+    late = cluster.nodes[3]
+    late.partition.follow(cluster.nodes[1].partition.leader_epoch)
+    late.roles._following.follow(late.partition, 1)
+    ends = []
+    for _ in range(200):
+        cluster.settle(250)
+        ends.append(late.partition.log.end_offset)
+        if ends[-1] == 21:
+            break
+    assert ends[-1] == 21
+    assert len(ends) * 0.25 > 8, ends  # twenty thousand bytes, of which some are free
+
+
+def test_a_follower_that_hears_of_its_leader_first_does_not_hold_up_writes(cluster):
+    cluster.elect(2, [1, 2, 3], to=(1, 3))
+    cluster.settle()
+    changes = cluster.changes
+    cluster.settle(15)  # meanwhile the followers were refused
+    for change in changes:
+        cluster.nodes[2].table.apply(change.delta, change.image)
+    assert cluster.produce(b"x", node=2) is None
+    cluster.settle(30)
+    assert cluster.watermarks()[1] == 1
+
+
+def test_one_that_is_refused_again_and_again_asks_ever_more_seldom(cluster):
+    cluster.elect(2, [1, 2, 3], to=(1, 3))
+    cluster.settle()
+    cluster.requests.clear()
+    for _ in range(10_000):
+        cluster.settle(1)
+    refused = [request for request in cluster.requests if request.topics]
+    assert 20 < len(refused) < 50  # three of them, about once a second in the end
+
+
+def test_a_leader_that_hung_up_is_lost_for_a_while(cluster):
+    lost = cluster.nodes[3].roles._following.is_lost
+    assert not lost(1)
+    cluster.cut = {1}
+    cluster.settle(500)
+    assert lost(1)
+    cluster.cut = set()
+    cluster.settle(500)
+    cluster.settle(500)  # a fetch that finds nothing waits as long
+    assert not lost(1)
+    cluster.cut = {1}
+    for _ in range(6_000):
+        cluster.settle(1)
+    assert not lost(1), "a cut between these two says nothing of the leader"
+
+
 def test_one_who_is_silent_is_proposed_to_leave(cluster):
     cluster.nodes[3].roles.gone(cluster.nodes[3].partition)
     cluster.settle(500)
@@ -354,3 +463,19 @@ def test_whoever_waits_when_the_leadership_goes_is_told(cluster):
     partition.when_durable(1, told.append)
     cluster.elect(2, [2])
     assert [error.code for error in told] == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+
+
+def test_a_new_leader_does_not_tell_readers_that_they_have_read_too_much(cluster):
+    """It has yet to learn how far its predecessor had committed; a reader that was further is not sent back."""
+    cluster.produce(b"one", b"two")
+    cluster.nodes[2].partition.high_watermark = 1  # as far as it had heard
+    cluster.cut |= {1, 2, 3}  # and hears no more
+    cluster.elect(2, [2, 3], to=(2,))
+    asked = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
+    place = asked.OffsetForLeaderPartition(partition=0, current_leader_epoch=1, leader_epoch=0)
+    request = OffsetForLeaderEpochRequest(replica_id=-1, topics=[asked(topic="t", partitions=[place])])
+    leader = cluster.nodes[2]
+    answer = offset_for_leader_epoch.API.handle(request, 4, leader.connection, leader.broker)
+    found = answer.topics[0].partitions[0]
+    assert leader.partition.high_watermark == 1
+    assert (found.error_code, found.leader_epoch, found.end_offset) == (0, 0, 2)

@@ -5,10 +5,12 @@ import pytest
 from ottla.broker.apis.create_partitions import API as CREATE_PARTITIONS
 from ottla.broker.apis.create_topics import API as CREATE_TOPICS
 from ottla.broker.apis.delete_topics import API as DELETE_TOPICS
+from ottla.broker.apis.metadata import API as METADATA
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.create_partitions import CreatePartitionsRequest
 from ottla.wire.messages.create_topics import CreateTopicsRequest
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest
+from ottla.wire.messages.metadata import MetadataRequest
 
 Wish = CreateTopicsRequest.CreatableTopic
 Config = Wish.CreatableTopicConfig
@@ -183,3 +185,13 @@ def test_a_topic_does_not_shrink(station):
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ]
     assert results[0].error_message == "The topic t currently has 3 partition(s); 2 would not be an increase."
+
+
+def test_a_leader_that_hung_up_on_us_is_not_named(station):
+    station.ask(CREATE_TOPICS, creating("t"))
+    request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t")])
+    (partition, _) = station.ask(METADATA, request).topics[0].partitions
+    assert (partition.error_code, partition.leader_id) == (0, station.broker.node_id)
+    station.broker.is_lost = lambda node_id: node_id == station.broker.node_id
+    (partition, _) = station.ask(METADATA, request).topics[0].partitions
+    assert (partition.error_code, partition.leader_id) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)

@@ -7,7 +7,7 @@ from ottla.metadata.config import ConfigType
 from ottla.metadata.error import MetadataError
 from ottla.metadata.fold import Fold
 from ottla.metadata.settings.layers import BrokerValues
-from ottla.wire.errors import ErrorCode
+from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 from ottla.wire.records.metadata import (
@@ -138,6 +138,34 @@ def test_the_same_kraft_version_is_fine() -> None:
     assert update(stage, ("kraft.version", 1, UPGRADE)).error_code == ErrorCode.NONE
     assert stage.records == [NoOpRecord()]
     assert update(stage, ("kraft.version", 1, SAFE)).error_code == ErrorCode.NONE
+    assert stage.records == []
+
+
+def test_kraft_version_is_raised_by_the_quorum_once_nothing_else_stands_in_the_way() -> None:
+    asked: list[tuple[int, bool]] = []
+    stage = Stage(1)
+    view = stage.controller._view
+    view.kraft_version, view.raise_kraft_version = 0, lambda level, only: asked.append((level, only))
+    refused = update(stage, ("kraft.version", 1, UPGRADE), ("share.version", 9, UPGRADE))
+    assert refused.error_code == ErrorCode.INVALID_UPDATE_VERSION
+    assert asked == [(1, True)] and view.kraft_version == 0
+    assert update(stage, ("kraft.version", 1, UPGRADE)).error_code == ErrorCode.NONE
+    assert asked[1:] == [(1, True), (1, False)] and view.kraft_version == 1
+    assert stage.records == [NoOpRecord()]
+    assert update(stage, ("kraft.version", 0, SAFE)).error_code == ErrorCode.INVALID_UPDATE_VERSION
+
+
+def test_a_quorum_may_refuse_to_raise_kraft_version() -> None:
+    stage = Stage(1)
+    view = stage.controller._view
+
+    def refuse(level: int, validate_only: bool) -> None:
+        raise BrokerError(ErrorCode.INVALID_UPDATE_VERSION, "Not all voters have told.")
+
+    view.kraft_version, view.raise_kraft_version = 0, refuse
+    answer = update(stage, ("kraft.version", 1, UPGRADE))
+    assert answer.error_code == ErrorCode.INVALID_UPDATE_VERSION
+    assert "Not all voters have told." in (answer.error_message or "")
     assert stage.records == []
 
 

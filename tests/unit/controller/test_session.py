@@ -93,6 +93,24 @@ def test_a_closed_connection_counts_at_once() -> None:
     assert PATIENCE.grace_ms <= watch.gone[2] <= QUICK_MS + PATIENCE.grace_ms + 2 * PULSE_MS
 
 
+def test_one_whose_host_refuses_connections_is_gone_at_once() -> None:
+    watch = Watch(2, 3, pace_ms=SLOW_MS).learn()
+    watch.sessions.disconnected(2, watch.now)
+    watch.sessions.disconnected(2, watch.now, refused=True)
+    watch.run(10, 2)
+    assert list(watch.gone) == [2]
+
+
+def test_one_that_spoke_since_it_refused_is_there() -> None:
+    watch = Watch(2, 3).learn()
+    watch.sessions.disconnected(2, watch.now, refused=True)
+    watch.sessions.touch(2, watch.now)
+    assert watch.run(4_000) == {}
+    watch.sessions.disconnected(2, watch.now)
+    watch.run(10, 2)
+    assert watch.gone == {}, "the refusal was of another life"
+
+
 def test_a_broker_that_seldom_speaks_is_not_judged_before_it_was_to_speak() -> None:
     watch = Watch(2, 3, pace_ms=SLOW_MS).learn()
     watch.sessions.disconnected(2, watch.now)
@@ -119,6 +137,17 @@ def test_a_new_controller_waits_for_brokers_it_has_not_heard() -> None:
     watch.paces = {3: QUICK_MS}
     assert list(watch.run(10_000)) == [2]
     assert 5_000 <= watch.gone[2] <= PATIENCE.session_ms
+
+
+def test_the_last_controller_is_waited_for_as_one_that_speaks_often() -> None:
+    watch = Watch(3)
+    watch.sessions.expect(2, watch.now)
+    watch.sessions.expect(3, watch.now)
+    watch.sessions.doubt(2, watch.now)
+    watch.sessions.doubt(9, watch.now)  # of which nothing is known
+    watch.run(9_000)
+    assert list(watch.gone) == [2]
+    assert PATIENCE.silence_ms <= watch.gone[2] <= PATIENCE.silence_ms + 2 * PULSE_MS
 
 
 def test_a_new_controller_may_be_told_who_is_gone() -> None:
@@ -150,6 +179,13 @@ def test_connections_that_closed_while_the_controller_was_stopped_prove_nothing(
     assert watch.gone == {}
     watch.run(3_000, 4)
     assert list(watch.gone) == [4], "who is gone indeed is missed by its silence"
+
+
+def test_a_refusal_right_after_a_stall_proves_nothing() -> None:
+    watch = Watch(2, 3).learn()
+    watch.now += 10_000
+    watch.sessions.disconnected(2, watch.now, refused=True)
+    assert watch.run(500, 2) == {}
 
 
 def test_a_controller_that_is_called_late_again_and_again_still_finds_out() -> None:

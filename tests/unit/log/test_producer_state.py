@@ -166,3 +166,22 @@ def test_a_snapshot_brings_producers_back():
     assert again.entries[1].last_timestamp == 60
     assert again.admit(2, 1, 7, 5, transactional=True, from_client=True).first_offset == 20
     assert again.admit(1, 0, 5, 1, transactional=False, from_client=True) is None
+
+
+def test_what_a_snapshot_does_not_remember_is_still_not_written_twice():
+    """Three batches were unanswered when the leader stopped; the next one has a snapshot, and is sent all of them."""
+    producers = Producers()
+    for number in range(3):
+        record(producers, 0, number * 2, number * 2, count=2)
+    again = Producers()
+    again.load(producers.snapshot(), 6)
+    for first in (0, 2):
+        assert refusal(admit, again, 0, first, count=2) == "DUPLICATE_SEQUENCE_NUMBER"
+    assert admit(again, 0, 4, count=2).first_offset == 4
+    assert admit(again, 0, 6) is None
+    # Neither what was skipped nor what only begins with what is there.
+    assert refusal(admit, again, 0, 7) == "OUT_OF_ORDER_SEQUENCE_NUMBER"
+    assert refusal(admit, again, 0, 3, count=4) == "OUT_OF_ORDER_SEQUENCE_NUMBER"
+    # In another epoch nothing was written before.
+    record(again, 1, 0, 6)
+    assert refusal(admit, again, 1, 3) == "OUT_OF_ORDER_SEQUENCE_NUMBER"

@@ -398,6 +398,28 @@ def test_a_snapshot_beyond_the_log_is_where_the_log_goes_on(tmp_path: Path) -> N
     assert "more" in shop.quorum.image.topics.by_name
 
 
+def test_a_snapshot_of_a_later_epoch_than_the_log_is_where_the_log_goes_on(tmp_path: Path) -> None:
+    """It was fetched from a later leader, and the node ended before its own log was put away."""
+    shop = Workshop(tmp_path, snapshot_bytes=2000)
+    shop.join()
+    for number in range(20):
+        shop.create(f"t{number}")
+    shop.clock.ms += 3_600_000
+    shop.quorum.tick()
+    shop.create("of-the-old-epoch")
+    epoch = shop.quorum.epoch
+    shop.quorum.close()
+    newest = max(shop.log_path.glob("*.checkpoint"))
+    offset, _, _ = newest.name.partition("-")
+    newest.rename(newest.with_name(f"{offset}-{epoch + 5:010d}.checkpoint"))
+    shop.reopen(close=False)
+    assert shop.quorum.start_offset == int(offset)
+    assert "of-the-old-epoch" not in shop.quorum.image.topics.by_name
+    assert "t19" in shop.quorum.image.topics.by_name
+    assert shop.quorum.epoch > epoch + 5
+    assert shop.create("more") == [0]
+
+
 def test_a_snapshot_that_cannot_be_written_is_tried_again(tmp_path: Path) -> None:
     shop = Workshop(tmp_path, snapshot_interval_ms=1000)
     shop.join()

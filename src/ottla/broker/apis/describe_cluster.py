@@ -20,7 +20,7 @@ def handle(
 ) -> DescribeClusterResponse:
     """Describe the brokers that can be reached on the listener of this connection."""
     if request.endpoint_type != BROKERS:
-        return _refused(request.endpoint_type, version)
+        return _refused(request.endpoint_type, version, "BROKER", "CONTROLLER")
     nodes = []
     for node_id, registered in sorted(broker.image.brokers.items()):
         endpoint = registered.listeners.get(connection.listener)
@@ -34,7 +34,28 @@ def handle(
                     is_fenced=registered.fenced,
                 )
             )
-    controller_id = broker.controller_hint()
+    return _described(request, broker, nodes, broker.controller_hint())
+
+
+def handle_at_controller(
+    request: DescribeClusterRequest, version: int, connection: Connection, broker: Broker
+) -> DescribeClusterResponse:
+    """Describe the controllers that can be reached on the listener of this connection."""
+    if request.endpoint_type != CONTROLLERS:
+        return _refused(request.endpoint_type, version, "CONTROLLER", "BROKER")
+    nodes = []
+    for node_id, registered in sorted(broker.image.controllers.items()):
+        endpoint = registered.listeners.get(connection.listener)
+        if endpoint is not None:
+            nodes.append(Node(broker_id=node_id, host=endpoint.host, port=endpoint.port))
+    response = _described(request, broker, nodes, broker.quorum.leader_id)
+    response.endpoint_type = CONTROLLERS
+    return response
+
+
+def _described(
+    request: DescribeClusterRequest, broker: Broker, nodes: list[Node], controller_id: int
+) -> DescribeClusterResponse:
     response = DescribeClusterResponse(
         cluster_id=broker.cluster_id,
         # A node that the client was not told of would only confuse it.
@@ -46,11 +67,11 @@ def handle(
     return response
 
 
-def _refused(endpoint_type: int, version: int) -> DescribeClusterResponse:
-    if endpoint_type == CONTROLLERS:
+def _refused(endpoint_type: int, version: int, here: str, elsewhere: str) -> DescribeClusterResponse:
+    if endpoint_type in (BROKERS, CONTROLLERS):
         code = ErrorCode.MISMATCHED_ENDPOINT_TYPE
         message = (
-            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+            f"The request was sent to an endpoint of type {here}, but we wanted an endpoint of type {elsewhere}"
         )
     else:
         code = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
@@ -61,3 +82,4 @@ def _refused(endpoint_type: int, version: int) -> DescribeClusterResponse:
 
 
 API = Api(DescribeClusterRequest, DescribeClusterResponse, handle)
+CONTROLLER_API = Api(DescribeClusterRequest, DescribeClusterResponse, handle_at_controller)

@@ -5,8 +5,9 @@ from typing import Any
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
+from ottla.broker.end_offsets import find_end_offsets
 from ottla.channel.connection import Connection
-from ottla.groups.share.describe import AskedOffsets, EndOffset, GroupOffsets, has_lag
+from ottla.groups.share.describe import AskedOffsets, GroupOffsets, has_lag
 from ottla.wire.errors import BrokerError
 from ottla.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -56,9 +57,18 @@ def _describe(broker: Broker, asked: AskedOffsets, done: Callable[[GroupOffsets]
             done(outcome)
 
     def summed_up(response: ReadShareGroupStateSummaryResponse) -> None:
-        ends = _end_offsets(broker, response)
-        coordination.groups.submit(
-            index, lambda groups, now: groups.share.offsets_described(asked, response, ends), finish
+        places = [
+            (result.topic_id, part.partition)
+            for result in response.results
+            for part in result.partitions
+            if has_lag(part)
+        ]
+        find_end_offsets(
+            broker,
+            places,
+            lambda ends: coordination.groups.submit(
+                index, lambda groups, now: groups.share.offsets_described(asked, response, ends), finish
+            ),
         )
 
     def wanted(outcome: Any) -> None:
@@ -76,21 +86,6 @@ def _describe(broker: Broker, asked: AskedOffsets, done: Callable[[GroupOffsets]
         done(GroupOffsets(group_id=asked.group_id))
         return
     coordination.groups.submit(index, lambda groups, now: groups.share.summary_request(asked), wanted)
-
-
-def _end_offsets(
-    broker: Broker, response: ReadShareGroupStateSummaryResponse
-) -> dict[tuple[bytes, int], EndOffset]:
-    ends: dict[tuple[bytes, int], EndOffset] = {}
-    for result in response.results:
-        for part in result.partitions:
-            if has_lag(part):
-                try:
-                    partition = broker.table.by_id(result.topic_id, part.partition)
-                    ends[result.topic_id, part.partition] = partition.high_watermark
-                except BrokerError as error:
-                    ends[result.topic_id, part.partition] = error
-    return ends
 
 
 API = Api(DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse, handle)

@@ -12,6 +12,7 @@ from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.fetch_session import FetchSession, Wanted
 from ottla.broker.leader_hint import TOLD_WITH, hint
+from ottla.broker.selector import NOBODY, RACK_AWARE, preferred_replica
 from ottla.channel.connection import Connection
 from ottla.partition.partition import Partition
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -72,6 +73,8 @@ def handle(
     fetch.leader_only = version < _FOLLOWERS_READ_SINCE
     if version >= _HINTS_SINCE:
         fetch.listener = connection.listener
+    if request.rack_id and follower is None and broker.settings["replica.selector.class"] == RACK_AWARE:
+        fetch.rack, fetch.came_by = request.rack_id, connection.listener
     response = fetch.read()
     if request.max_wait_ms <= 0 or fetch.settled or fetch.bytes_read >= request.min_bytes:
         return fetch.answer(response)
@@ -117,9 +120,11 @@ class _Fetch:
         "_wait_ms",
         "_wanted",
         "bytes_read",
+        "came_by",
         "follower",
         "leader_only",
         "listener",
+        "rack",
         "settled",
     )
 
@@ -152,6 +157,8 @@ class _Fetch:
         self.bytes_read = 0
         self.follower: tuple[int, int] | None = None
         self.leader_only = False
+        self.rack = ""  # of a consumer that may be sent to a replica near to it
+        self.came_by = ""
         self.listener: str | None = None  # where the client connected, if it understands who leads instead
         self.settled = session is None and not wanted
 
@@ -175,7 +182,7 @@ class _Fetch:
                 session.watch(wanted, partition)
                 if size:
                     served.append(wanted)
-                elif part.error_code or wanted.offset < part.high_watermark:
+                elif part.error_code or wanted.offset < self._reach(part, partition):
                     session.due[wanted.key] = wanted
             if part.error_code or part.diverging_epoch is not None:
                 self.settled = True
@@ -183,6 +190,12 @@ class _Fetch:
         for wanted in served:  # F3: behind those that got nothing
             session.due[wanted.key] = wanted  # type: ignore[union-attr]
         return parts
+
+    def _reach(self, part: Part, partition: Partition | None) -> int:
+        """How far there is something to read: for a follower also what is not committed."""
+        if self.follower is None or partition is None:
+            return part.high_watermark
+        return partition.log.end_offset
 
     def _read(self, wanted: Wanted, left: int) -> tuple[Part, Partition | None]:
         part = _part(partition_index=wanted.key[1], records=b"")
@@ -211,6 +224,8 @@ class _Fetch:
             part.high_watermark = high_watermark = partition.high_watermark
             part.last_stable_offset = stable_offset = log.last_stable_offset(high_watermark)
             part.log_start_offset = start_offset = log.start_offset
+            if self.rack and self._sends_away(part, wanted, partition):
+                return
             if wanted.fetched_epoch >= 0 and self._diverges(partition, wanted, part):
                 return
             if not start_offset <= offset <= log.end_offset:
@@ -222,6 +237,10 @@ class _Fetch:
                 size_max = min(wanted.bytes_max, left)
                 part.records = data = log.read(offset, size_max, end_offset, at_least_one=not self.bytes_read)
                 partition.bytes_out += len(data)
+                if self.follower is not None and (roles := self._broker.table.roles) is not None:
+                    giving = roles.throttles.giving
+                    if giving.named:
+                        giving.record(partition, len(data))
             if self._committed:
                 part.aborted_transactions = (
                     [
@@ -250,9 +269,30 @@ class _Fetch:
             raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "this broker has no followers")
         roles.fetched(partition, self.follower[0], wanted.offset, wanted.own_start_offset, self.follower[1])
         part.high_watermark = partition.high_watermark  # which that may have raised
+        if self._is_held_back(partition):
+            return wanted.offset  # and hears nothing before it may go on: it could not use it
         if wanted.known_watermark < part.high_watermark:
             self.settled = True  # KIP-1166: it is told at once
         return partition.log.end_offset
+
+    def _is_held_back(self, partition: Partition) -> bool:
+        """Whether a follower that catches up has had enough for now."""
+        roles = self._broker.table.roles
+        if roles is None or not roles.throttles.giving.named or self.follower is None:
+            return False
+        leadership = partition.leadership
+        in_sync = leadership is not None and self.follower[0] in leadership.isr
+        return roles.throttles.giving.holds_back(partition, in_sync=in_sync)
+
+    def _sends_away(self, part: Part, wanted: Wanted, partition: Partition) -> bool:
+        """Tell a consumer whose rack has a replica to read there (KIP-392)."""
+        chosen = preferred_replica(self._broker, partition, wanted.offset, self.rack, self.came_by)
+        if chosen == NOBODY:
+            return False
+        part.preferred_read_replica = chosen
+        part.aborted_transactions = [] if self._committed else None
+        self.settled = True
+        return True
 
     @staticmethod
     def _diverges(partition: Partition, wanted: Wanted, part: Part) -> bool:
@@ -307,6 +347,7 @@ class _Fetch:
             or bool(part.records)
             or part.error_code != 0
             or part.diverging_epoch is not None
+            or part.preferred_read_replica >= 0
             or part.high_watermark != wanted.high_watermark
             or part.log_start_offset != wanted.start_offset
         )
@@ -330,7 +371,7 @@ class _Fetch:
             for wanted, part in parts:
                 partition = wanted.partition
                 if partition is not None:
-                    (partition.readers if self.follower is None else partition.tailers).add(self)
+                    (partition.readers if self.follower is None else partition.tailers)[self] = None
                     found[partition] = wanted, part
             if not self.bytes_read and len(found) == len(parts):
                 self._parked = self.answer(parts), found
@@ -345,7 +386,7 @@ class _Fetch:
 
     def wake(self, partition: Partition) -> None:
         """A partition has grown; answer once the growth adds up to what was asked for."""
-        if self._pending is None:
+        if self._pending is None or (self.follower is not None and self._is_held_back(partition)):
             return
         grown = self._grown
         first = not grown
@@ -382,8 +423,8 @@ class _Fetch:
         else:
             for wanted in self._wanted:
                 if wanted.partition is not None:
-                    wanted.partition.readers.discard(self)
-                    wanted.partition.tailers.discard(self)
+                    wanted.partition.readers.pop(self, None)
+                    wanted.partition.tailers.pop(self, None)
 
     def _complete(self) -> None:
         pending, self._pending = self._pending, None

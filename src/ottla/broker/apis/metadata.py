@@ -140,14 +140,21 @@ def _describe(topic: Topic, image: Image, broker: Broker) -> Answer:
 
 def _partition(index: int, state: PartitionState, broker: Broker) -> Part:
     alive = broker.alive
+    # A client that lost its leader asks at once, and again soon if there is none; told the old one, it may wait for a
+    # second.
+    is_there = state.leader in alive and not broker.is_lost(state.leader)
     return Part(
-        error_code=ErrorCode.NONE if state.leader in alive else ErrorCode.LEADER_NOT_AVAILABLE,
+        error_code=ErrorCode.NONE if is_there else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=index,
-        leader_id=state.leader if state.leader in alive else -1,
+        leader_id=state.leader if is_there else -1,
         leader_epoch=state.leader_epoch,
         replica_nodes=list(state.replicas),
         isr_nodes=list(state.isr),
-        offline_replicas=[replica for replica in state.replicas if replica not in alive],
+        offline_replicas=[
+            replica
+            for replica, directory in zip(state.replicas, state.directories, strict=True)
+            if replica not in alive or not broker.image.brokers[replica].has_online(directory)
+        ],
     )
 
 

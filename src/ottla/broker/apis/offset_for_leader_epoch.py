@@ -29,11 +29,9 @@ def handle(
             try:
                 partition = broker.table.by_name(topic.topic, asked.partition)
                 partition.check_leader(asked.current_leader_epoch)
-                epoch, end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
-                if request.replica_id < 0:
-                    # A consumer may not learn of records that are not committed.
-                    end_offset = min(end_offset, partition.high_watermark)
-                part.leader_epoch, part.end_offset = epoch, end_offset
+                # Never cut at the high watermark, which a new leader has yet to learn: a consumer would take what it has
+                # read for lost, and read it again.
+                part.leader_epoch, part.end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
             except BrokerError as error:
                 part.error_code = error.code
             except OSError as error:

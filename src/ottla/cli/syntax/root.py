@@ -20,6 +20,12 @@ COMMANDS = {
     "group": ("list, inspect, reset and delete groups", "group:add_group"),
     "config": ("show and change settings of topics, brokers and groups", "config:add_config"),
     "cluster": ("show the cluster as a whole", "cluster:add_cluster"),
+    "quorum": ("show and change who keeps the cluster's metadata", "quorum:add_quorum"),
+    "reassign": ("move partitions from broker to broker", "reassign:add_reassign"),
+    "leader-election": (
+        "have partitions led by their preferred leaders",
+        "leader_election:add_leader_election",
+    ),
     "perf": ("measure how fast a cluster is, from here", "perf:add_perf"),
     "dump-log": ("show what the files of a log say, Ottla's or Kafka's", "dump_log:add_dump_log"),
     "profile": ("keep the addresses and settings of clusters under names", "profile:add_profile"),

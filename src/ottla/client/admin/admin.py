@@ -23,6 +23,7 @@ from ottla.client.admin.tokens import Tokens
 from ottla.client.admin.topics import Topics
 from ottla.client.admin.transactions import Transactions
 from ottla.client.cluster import Cluster
+from ottla.client.doors import Doors
 from ottla.client.links import Links
 from ottla.client.settings import resolve
 
@@ -38,6 +39,8 @@ class Admin:
     ClientError: Refused with the broker's code, TimedOut, Unsupported, or SomeFailed where it was about several things.
     """
 
+    _doors = Doors()  # the system's, unless a subclass has others
+
     def __init__(
         self,
         bootstrap_servers: str | Sequence[str] | None = None,
@@ -47,7 +50,8 @@ class Admin:
     ) -> None:
         self.settings = resolve("admin", bootstrap_servers, settings, keywords)
         direct = bool(self.settings["bootstrap.controllers"])
-        self._cluster = (Controllers if direct else Cluster)(self.settings, Links(self.settings))
+        links = Links(self.settings, self._doors.network, self._doors.entropy)
+        self._cluster = (Controllers if direct else Cluster)(self.settings, links)
         desk = Desk(self._cluster, self.settings)
         self.acls = Acls(desk)
         self.client_metrics = ClientMetrics(desk)

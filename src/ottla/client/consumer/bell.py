@@ -13,7 +13,7 @@ class Bell:
 
     def __init__(self) -> None:
         self._rung = False
-        self._waiters: set[asyncio.Future[bool]] = set()
+        self._waiters: dict[asyncio.Future[bool], None] = {}
 
     def ring(self) -> None:
         """Wake all who wait, or else the next who would."""
@@ -33,12 +33,12 @@ class Bell:
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[bool] = loop.create_future()
         timer = loop.call_later(timeout_s, _give_up, waiter)
-        self._waiters.add(waiter)
+        self._waiters[waiter] = None
         try:
             return await waiter
         finally:
             timer.cancel()
-            self._waiters.discard(waiter)
+            self._waiters.pop(waiter, None)
 
 
 def _give_up(waiter: "asyncio.Future[bool]") -> None:

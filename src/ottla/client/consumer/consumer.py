@@ -25,10 +25,10 @@ from ottla.client.consumer.parts import Parts
 from ottla.client.consumer.statistics import statistics_of
 from ottla.client.consumer.subscription import Kind
 from ottla.client.consumer.whereabouts import NOTHING, Whereabouts
+from ottla.client.doors import Doors
 from ottla.client.errors import ClientError, Closed, WrongState, refused
 from ottla.client.record import OffsetAndMetadata, Record, TopicPartition
 from ottla.client.settings import resolve
-from ottla.world.network import Network
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +48,7 @@ class Consumer(Whereabouts):
     cannot be.
     """
 
-    _network: Network | None = None  # the operating system's, unless a subclass has another
+    _doors = Doors()  # the system's, unless a subclass has others
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Consumer(Whereabouts):
         **keywords: Any,
     ) -> None:
         self._settings = resolve("consumer", bootstrap_servers, settings, keywords)
-        super().__init__(self._settings, Parts.of(self._settings, self._consumed, self._network))
+        super().__init__(self._settings, Parts.of(self._settings, self._consumed, self._doors))
         self._shelf = self._parts.fetcher.shelf
         self._records_max: int = self._settings["max.poll.records"]
         self._polling = False

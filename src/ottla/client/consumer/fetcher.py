@@ -126,7 +126,9 @@ class Fetcher:
             )
         for node, wanted in by_node.items():
             if self.shelf.bytes_of.get(node, 0) <= self._ahead_bytes:
-                under_way[node] = start(self._fetch(node, wanted), self._fail)
+                # Here and now: before the task begins somebody may seek once more.
+                eras = {partition: self._subscription.readings[partition].era for partition in wanted}
+                under_way[node] = start(self._fetch(node, wanted, eras), self._fail)
         self._nodes = frozenset(nodes - {NO_NODE})
         self._wake_at(later)
 
@@ -168,10 +170,10 @@ class Fetcher:
         if moment != NEVER:
             self._timer = asyncio.get_running_loop().call_at(moment, self.send)
 
-    async def _fetch(self, node: int, wanted: dict[TopicPartition, Wanted]) -> None:
+    async def _fetch(
+        self, node: int, wanted: dict[TopicPartition, Wanted], eras: dict[TopicPartition, int]
+    ) -> None:
         session = self._sessions.setdefault(node, FetchSession())
-        readings = self._subscription.readings
-        eras = {partition: readings[partition].era for partition in wanted if partition in readings}
         try:
             await self._links.connected(node)
             ask = session.ask(wanted)

@@ -16,10 +16,10 @@ from ottla.client.consumer.group.consumer import ConsumerMember
 from ottla.client.consumer.interceptor import Interceptors
 from ottla.client.consumer.positions import Positions
 from ottla.client.consumer.subscription import Subscription
+from ottla.client.doors import Doors
 from ottla.client.links import Links
-from ottla.world.clock import Clock, RealClock
-from ottla.world.entropy import Entropy, RealEntropy
-from ottla.world.network import Network
+from ottla.world.clock import RealClock
+from ottla.world.entropy import RealEntropy
 
 
 @dataclass(slots=True)
@@ -44,12 +44,10 @@ class Parts:
         cls,
         settings: Mapping[str, Any],
         consumed: Callable[[], Offsets],
-        network: Network | None = None,
-        entropy: Entropy | None = None,
-        clock: Clock | None = None,
+        doors: Doors,
     ) -> Self:
         """Make the parts; nothing is started. `consumed` tells what was handed out, for auto-commit."""
-        chance = entropy or RealEntropy()
+        network, chance, clock = doors.network, doors.entropy or RealEntropy(), doors.clock or RealClock()
         cluster = Cluster(settings, Links(settings, network, chance))
         bell, subscription = Bell(), Subscription()
         links = Links(settings, network, chance)
@@ -69,7 +67,7 @@ class Parts:
             commits = Commits(cluster, coordinator, member, interceptors)
             if settings["enable.auto.commit"]:
                 auto = member.auto = AutoCommit(settings, commits, consumed)
-        positions = Positions(settings, cluster, subscription, finder, commits, bell, clock or RealClock())
+        positions = Positions(settings, cluster, subscription, finder, commits, bell, clock)
         return cls(
             cluster,
             bell,

@@ -4,7 +4,8 @@ R1  A position is that of the next record to hand out. It moves forward as recor
     `seek`, by a reset, or because the log was found truncated.
 R2  A position that bears the epoch of the record before it is checked against every new leader before anything
     more is read (KIP-320): the log may have lost that record.
-R3  Each jump begins a new era. What was fetched, or asked for, in an earlier era is thrown away when it comes.
+R3  Each jump begins a new era, and so does each assignment: no two of them ever have the same number. What was fetched,
+    or asked for, in an earlier era is thrown away when it comes.
 R4  Records are fetched ahead of the position: `fetch_offset` is where the next fetch begins.
 
     INITIALIZING --seek()--> FETCHING <--seek()-- RESETTING
@@ -17,6 +18,7 @@ No clock is read here: `now` is handed in.
 """
 
 import enum
+import itertools
 from typing import NamedTuple
 
 from ottla.client.consumer.reset import Reset
@@ -24,6 +26,7 @@ from ottla.client.record import OffsetAndMetadata, TopicPartition
 
 NO_EPOCH = -1
 NO_NODE = -1
+_ERAS = itertools.count()
 
 
 class Stage(enum.Enum):
@@ -79,7 +82,7 @@ class Reading:
         self.stage = Stage.INITIALIZING
         self.position: Position | None = None
         self.fetch_offset = -1
-        self.era = 0
+        self.era = next(_ERAS)
         self.reset_to: Reset | None = None
         self.retry_at = 0.0
         self.paused = False
@@ -140,8 +143,13 @@ class Reading:
         return True
 
     def _jump(self) -> None:
-        self.era += 1
+        self.era = next(_ERAS)
         self.retry_at = 0.0
+
+    def begin_era(self, fetch_offset: int) -> None:
+        """Throw away what was fetched, and fetch from here on."""
+        self._jump()
+        self.fetch_offset = fetch_offset
 
     # Leaders
 

@@ -85,8 +85,7 @@ class Shelf:
             position = parcel.reading.position
             if parcel.chunk is None or position is None:
                 # Some of its records were handed out as objects; the rest is fetched again.
-                parcel.reading.era += 1
-                parcel.reading.fetch_offset = -1 if position is None else position.offset
+                parcel.reading.begin_era(-1 if position is None else position.offset)
                 continue
             size += parcel.size
             parcel.chunk = parcel.chunk._replace(start_offset=position.offset)

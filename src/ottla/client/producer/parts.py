@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from ottla.client.backoff import Backoff
 from ottla.client.cluster import Cluster
+from ottla.client.doors import Doors
 from ottla.client.links import Links
 from ottla.client.producer.accumulator import Accumulator
 from ottla.client.producer.identity import Identity
@@ -36,11 +37,16 @@ class Parts:
     preparation: Preparation | None
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any], cluster: Cluster | None = None) -> Self:
+    def of(
+        cls,
+        settings: Mapping[str, Any],
+        cluster: Cluster | None = None,
+        doors: Doors = Doors(),  # noqa: B008  # it never changes
+    ) -> Self:
         """Make the parts, around a cluster that is there or one of their own; nothing is started."""
-        terms, entropy, clock = Terms.of(settings), RealEntropy(), RealClock()
+        terms, entropy, clock = Terms.of(settings), doors.entropy or RealEntropy(), doors.clock or RealClock()
         statistics = Statistics(buffer_bytes=terms.memory_bytes)
-        cluster = cluster or Cluster(settings, Links(settings, entropy=entropy))
+        cluster = cluster or Cluster(settings, Links(settings, doors.network, entropy))
         choice = Choice(
             partitioner(settings["partitioner.class"]),
             ignores_keys=terms.ignores_keys,

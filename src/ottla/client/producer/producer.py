@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ottla.client.cluster import Leader
+from ottla.client.doors import Doors
 from ottla.client.errors import BufferFull, ClientError, Closed, MustAbort, TimedOut, TopicUnknown, WrongState
 from ottla.client.producer.accumulator import RecordHeaders
 from ottla.client.producer.delivery import LOGGER, Delivery
@@ -35,6 +36,8 @@ class Producer:
     cannot be.
     """
 
+    _doors = Doors()  # the system's, unless a subclass has others
+
     def __init__(
         self,
         bootstrap_servers: str | Sequence[str] | None = None,
@@ -42,7 +45,7 @@ class Producer:
         /,
         **keywords: Any,
     ) -> None:
-        parts = Parts.of(resolve("producer", bootstrap_servers, settings, keywords))
+        parts = Parts.of(resolve("producer", bootstrap_servers, settings, keywords), doors=self._doors)
         self._terms = parts.terms
         self._cluster = parts.cluster
         self._accumulator = parts.accumulator

@@ -68,7 +68,7 @@ def answer(replica: Replica, request: Request, now: int) -> AddRaftVoterResponse
         return _refusal(*refused)
     if key.id in replica.voters.by_id:
         return _refusal(ErrorCode.DUPLICATE_VOTER, f"Node {key.id} is a voter already.")
-    if not send(replica, node, ApiVersionsRequest, now):
+    if not send(replica, node, _ask_versions, now):
         return _refusal(
             ErrorCode.REQUEST_TIMED_OUT, f"Node {key.id} cannot be asked what it speaks just now."
         )
@@ -81,6 +81,10 @@ def answer(replica: Replica, request: Request, now: int) -> AddRaftVoterResponse
         is_acked_early=not message.ack_when_committed,
     )
     return None
+
+
+def _ask_versions() -> ApiVersionsRequest:
+    return ApiVersionsRequest(client_software_name="ottla", client_software_version="1")
 
 
 def take_versions(replica: Replica, node_id: int, response: ApiVersionsResponse, now: int) -> bool:

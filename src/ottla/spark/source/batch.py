@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from ottla.spark.source.bundle import Bundle, bundled, ranges_of
 from ottla.spark.source.columns import check_schema
 from ottla.spark.source.options import SourceOptions, parse
-from ottla.spark.source.task import Task
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,11 +34,10 @@ class BatchReader(DataSourceReader):
         connection = connected(self._options.settings)
         planned = connection.run(plan_batch(self._options, connection))
         # Spark would call for one partition of its own making if there were none.
-        return list(planned) or [Task("", 0, 0, 0)]
+        return bundled(planned, self._options.records_per_partition_min) or [Bundle(())]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         """Return the records of a range."""
         from ottla.spark.source.reading import read
 
-        assert isinstance(partition, Task)
-        return read(self._options, partition) if partition.end > partition.start else iter(())
+        return read(self._options, *ranges_of(partition))

@@ -5,7 +5,8 @@ O2  What cannot be is refused before anything is read, and what would have no ef
 O3  `kafka.` and a name of Kafka's is a setting of the client. Those that would interfere with Spark are refused.
 
 Ours are `groupId`, the group that is told how far a stream has come; the place `group` in the offsets; `isolation`,
-which is read_committed unless told otherwise; and `columns`, those that are wanted.
+which is read_committed unless told otherwise; `columns`, those that are wanted; and `minRecordsPerPartition`, below
+which partitions of topics share one of Spark's.
 """
 
 import re
@@ -47,6 +48,7 @@ NAMES = (
     *_OF_STREAMS,
     "minPartitions",
     "maxRecordsPerPartition",
+    "minRecordsPerPartition",
     "failOnDataLoss",
     "includeHeaders",
     "fetchOffset.numRetries",
@@ -76,6 +78,8 @@ _OBEYED = EVERYBODYS | {
     "isolation.level",
     "max.partition.fetch.bytes",
 }
+# Read in less time than a task of Spark's takes to begin.
+_FEW = 200
 _ISOLATIONS = ("read_committed", "read_uncommitted")
 _UNITS_MS = {
     "": 1.0, "us": 0.001, "ms": 1.0, "s": 1e3, "m": 6e4, "min": 6e4, "h": 3.6e6, "d": 8.64e7,
@@ -96,6 +100,7 @@ class SourceOptions:
     fails_on_data_loss: bool
     partitions_min: int | None
     records_per_partition_max: int | None
+    records_per_partition_min: int
     offsets_per_trigger_max: int | None
     offsets_per_trigger_min: int | None
     trigger_delay_max_ms: float
@@ -178,6 +183,7 @@ def parse(given: Mapping[str, str]) -> SourceOptions:
         fails_on_data_loss=_flag(own, "failOnDataLoss", True),
         partitions_min=_count(own, "minPartitions"),
         records_per_partition_max=_count(own, "maxRecordsPerPartition"),
+        records_per_partition_min=_few(own),
         offsets_per_trigger_max=highest,
         offsets_per_trigger_min=lowest,
         trigger_delay_max_ms=_duration_ms(own, "maxTriggerDelay", "15m"),
@@ -286,6 +292,15 @@ def _count(own: Mapping[str, str], name: str, *, least: int = 1) -> int | None:
     if number < least:
         raise _wrong(name, own[name], f"a number, {least} or more")
     return number
+
+
+def _few(own: Mapping[str, str]) -> int:
+    """Below how many offsets a range shares a task; whoever asks for many tasks does not want that."""
+    name = "minRecordsPerPartition"
+    asked = _count(own, name, least=0)
+    if asked is None:
+        return 0 if "minPartitions" in own or "maxRecordsPerPartition" in own else _FEW
+    return asked
 
 
 def _age_ms(own: Mapping[str, str]) -> float:

@@ -19,23 +19,30 @@ from ottla.wire.errors import ProtocolError
 
 # So much of a portion is opened at once: what is compressed may hold many times its size, and less fits caches better.
 _OPEN_BYTES_MAX = 2 << 20
+# So many small ranges are asked for at once.
+_AHEAD = 8
 
 
-def read(options: SourceOptions, task: Task) -> Iterator[pa.RecordBatch]:
-    """Return the records of a range, in their order."""
+def read(options: SourceOptions, *tasks: Task) -> Iterator[pa.RecordBatch]:
+    """Return the records of some ranges, of each in their order; the next few are fetched meanwhile."""
     connection = connected(options.settings)
-    feed = Feed(connection, options, task)
+    feeds = [(Feed(connection, options, each), each.end) for each in tasks]
     table = Table(options.columns)
-    connection.call(feed.start)
+    started: list[Feed] = []
     try:
-        while (portion := feed.portions.get()) is not None:
-            if isinstance(portion, Exception):
-                raise portion
-            yield from rows_of(portion, table, task.end)
-            del portion  # its buffer is used again once nobody has it
-            connection.call(feed.took)
+        for number, (feed, end) in enumerate(feeds):
+            for each, _ in feeds[len(started) : number + _AHEAD]:
+                started.append(each)
+                connection.call(each.start)
+            while (portion := feed.portions.get()) is not None:
+                if isinstance(portion, Exception):
+                    raise portion
+                yield from rows_of(portion, table, end)
+                del portion  # its buffer is used again once nobody has it
+                connection.call(feed.took)
     finally:
-        connection.call(feed.stop)
+        for each in started:
+            connection.call(each.stop)
 
 
 def rows_of(portion: Portion, table: Table, end: int) -> Iterator[pa.RecordBatch]:

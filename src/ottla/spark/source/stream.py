@@ -17,10 +17,10 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from ottla.spark.source.bundle import bundled, ranges_of
 from ottla.spark.source.columns import check_schema
 from ottla.spark.source.offsets import Reached
 from ottla.spark.source.options import SourceOptions, parse
-from ottla.spark.source.task import Task
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,14 +88,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return the ranges of a batch, one for each task."""
         connection, follower = self._following()
-        return list(connection.run(follower.plan(Reached.of(start), Reached.of(end))))
+        planned = connection.run(follower.plan(Reached.of(start), Reached.of(end)))
+        return bundled(planned, self._options.records_per_partition_min)
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         """Return the records of a range."""
         from ottla.spark.source.reading import read
 
-        assert isinstance(partition, Task)
-        return read(self._options, partition)
+        return read(self._options, *ranges_of(partition))
 
     def commit(self, end: dict[str, Any]) -> None:
         """Take note that a batch is finished."""

@@ -23,6 +23,11 @@ class Task(InputPartition):
         return cls(*planned.partition, planned.start, planned.end, topic_id)
 
     @property
+    def size(self) -> int:
+        """How many offsets there are in it."""
+        return self.end - self.start
+
+    @property
     def topic_partition(self) -> TopicPartition:
         """The partition."""
         return TopicPartition(self.topic, self.partition)

@@ -13,6 +13,7 @@ from ottla.streams.lowering.context import Context
 from ottla.streams.lowering.execution import Execution
 from ottla.streams.lowering.query import Handler, Trigger, start_by_batch, start_direct, stop
 from ottla.streams.lowering.shipping import ship
+from ottla.streams.lowering.silence import silence
 from ottla.streams.lowering.topics import ClusterTopics, GivenTopics
 from ottla.streams.plan.old_values import wants_old
 from ottla.streams.plan.process import Process
@@ -131,7 +132,7 @@ class Trial:
         execution = Execution(self._plan, context)
         found: list[Record] = []
         handler = Handler(execution, None, _say_nothing, found.extend)
-        with translated():
+        with translated(), silence(self._settings.name):
             query = start_by_batch(
                 execution, self._settings.name, self._checkpoint, Trigger(available_now=True), handler
             )

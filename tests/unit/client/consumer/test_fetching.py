@@ -187,6 +187,39 @@ def test_an_offset_that_is_gone_is_reset():
     play(test)
 
 
+def test_who_seeks_twice_reads_from_the_second_place():
+    """As one does who goes back over what was polled, record by record: each place was asked for when it was sought."""
+
+    async def test(mini):
+        mini.append("t", 0, *[b"%d" % n for n in range(9)])
+        async with consumer_on(mini) as consumer:
+            await consumer.partitions_for("t")  # so that whom to ask is known
+            consumer.assign([T0])
+            for offset in (8, 5, 2):
+                consumer.seek(T0, offset)
+            assert (await read(consumer, 1))[0] == b"2"
+
+    play(test)
+
+
+def test_a_partition_that_comes_back_is_not_read_where_it_was_before():
+    """A fetch for the assignment before is still waiting, and is answered when the new one has its position."""
+
+    async def test(mini):
+        mini.append("t", 0, *[b"%d" % n for n in range(9)])
+        async with consumer_on(mini, fetch_max_wait_ms=200) as consumer:
+            consumer.assign([T0])
+            await read(consumer, 9)
+            await asyncio.sleep(0.05)  # the next fetch waits at the end
+            consumer.assign([])
+            consumer.assign([T0])
+            assert await consumer.position(T0) == 0
+            mini.append("t", 0, b"new")
+            assert (await read(consumer, 1))[0] == b"0"
+
+    play(test)
+
+
 def test_seeking_to_either_end():
     async def test(mini):
         mini.append("t", 0, *[b"%d" % n for n in range(9)])

@@ -58,6 +58,10 @@ def test_a_local_session() -> None:
     assert found["spark.sql.streaming.stateStore.providerClass"].endswith("RocksDBStateStoreProvider")
     assert found["spark.ui.enabled"] == "false"
     assert found["spark.driver.host"] == found["spark.driver.bindAddress"] == "127.0.0.1"
+    assert found["spark.python.unix.domain.socket.enabled"] == "true"
+    # The path of a socket has to be short, and who moves Java's directory may have made it long.
+    moved = {"spark.driver.extraJavaOptions": "-Djava.io.tmpdir=/a/long/way"}
+    assert "spark.python.unix.domain.socket.enabled" not in session_defaults(parse("local"), 1, moved)
 
 
 def test_a_session_on_a_cluster() -> None:

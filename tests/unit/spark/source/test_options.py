@@ -33,6 +33,7 @@ def test_what_is_there_when_nothing_is_said():
     assert found.fails_on_data_loss and found.is_committed_only
     assert found.columns == ALL_COLUMNS[:-1]
     assert (found.partitions_min, found.records_per_partition_max) == (None, None)
+    assert found.records_per_partition_min == 200
     assert (found.offsets_per_trigger_max, found.offsets_per_trigger_min) == (None, None)
     assert found.trigger_delay_max_ms == 15 * 60 * 1000
     assert (found.offset_tries, found.offset_retry_ms, found.poll_timeout_ms) == (3, 1000, 120_000)

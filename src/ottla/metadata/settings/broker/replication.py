@@ -15,6 +15,8 @@ from ottla.metadata.settings.definition import (
 )
 from ottla.metadata.settings.rule import at_least
 
+RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
 REPLICATION_SETTINGS: tuple[Setting, ...] = (
     Setting("replica.lag.time.max.ms", LONG, 30_000, HIGH, ANY,
             "How long a follower may stay behind before it leaves the in-sync set."),
@@ -35,7 +37,7 @@ REPLICATION_SETTINGS: tuple[Setting, ...] = (
     Setting("replica.high.watermark.checkpoint.interval.ms", LONG, 5000, HIGH, ANY,
             "How often high watermarks are written down."),
     Setting("replica.selector.class", STRING, None, MEDIUM, ANY,
-            "Java class that chooses the replica a consumer reads from."),
+            "Who chooses the replica that a consumer reads from; by default that is the leader."),
     Setting("num.replica.fetchers", INT, 1, HIGH, at_least(1),
             "Fetchers per leader broker.", update=Update.CLUSTER_WIDE),
     Setting("follower.fetch.last.tiered.offset.enable", BOOLEAN, False, MEDIUM, ANY,

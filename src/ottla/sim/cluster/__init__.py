@@ -1,0 +1,1 @@
+"""Whole clusters in one process: real nodes and real clients on a simulated network, on disks that forget."""

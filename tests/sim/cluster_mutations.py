@@ -1,0 +1,258 @@
+"""Bugs of whole clusters, put back on purpose: those that lost somebody's records, and those the simulator found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from ottla.broker.apis import fetch, offset_for_leader_epoch
+from ottla.client.consumer.fetcher import Fetcher
+from ottla.client.consumer.reading import Reading
+from ottla.log.log import Log
+from ottla.log.producer_state import ProducerEntry, Producers
+from ottla.partition import copy
+from ottla.partition.flusher import AckFlusher
+from ottla.partition.leadership import Leadership, Proposal
+from ottla.partition.partition import Partition
+from ottla.replicated.host import Host
+from ottla.sim.cluster.perils import COORDINATOR
+from ottla.sim.cluster.scenarios.scenario import Scenario
+from ottla.transactions import ending
+from ottla.wire.errors import BrokerError
+
+Patch = pytest.MonkeyPatch
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A bug, the scenario in which it shows, and what it breaks there."""
+
+    name: str
+    put_in: Callable[[Patch], None]
+    scenario: str | Scenario
+    rules: tuple[str, ...]  # of the laws that it may break
+    seeds: range = range(40)
+
+
+def commits_what_the_leader_alone_has(patch: Patch) -> None:
+    """A record is acknowledged before those in sync have it (Kafka 0.8, as Jepsen found it)."""
+    patch.setattr(Leadership, "watermark", lambda self, durable_offset, end_offset, now_ms: durable_offset)
+
+
+def truncates_to_watermark(patch: Patch) -> None:
+    """Whoever becomes a follower cuts its log to the watermark it knows, which lags (before KIP-101)."""
+    real = Partition.follow
+
+    def follow(self: Partition, leader_epoch: int) -> None:
+        is_new = leader_epoch != self.leader_epoch
+        real(self, leader_epoch)
+        if is_new:
+            copy.cut_to(self, self.high_watermark)
+
+    patch.setattr(Partition, "follow", follow)
+
+
+def fetches_by_offset_alone(patch: Patch) -> None:
+    """A leader serves every offset that it has, whatever epoch the follower's log ends in (before KIP-320)."""
+    patch.setattr(fetch._Fetch, "_diverges", staticmethod(lambda partition, wanted, part: False))
+
+
+def shrinks_before_it_is_agreed(patch: Patch) -> None:
+    """A leader goes on without a follower that the controller still counts (before KIP-497)."""
+    real = Leadership.shrinkage
+
+    def shrinkage(self: Leadership, end_offset: int, now_ms: int, own_epoch: int) -> Proposal | None:
+        proposal = real(self, end_offset, now_ms, own_epoch)
+        if proposal is not None:
+            self.isr = frozenset(id for id, _ in proposal.isr)
+        return proposal
+
+    patch.setattr(Leadership, "shrinkage", shrinkage)
+
+
+def leads_with_all_committed(patch: Patch) -> None:
+    """A new leader shows all that it has, before its followers have it (redpanda#5090)."""
+    real = Partition.lead
+
+    def lead(self: Partition, leader_epoch: int, leadership: Leadership | None = None) -> None:
+        is_new = leader_epoch != self.leader_epoch
+        real(self, leader_epoch, leadership)
+        if is_new:
+            self.raise_watermark(self.log.end_offset)
+
+    patch.setattr(Partition, "lead", lead)
+
+
+def answers_who_waited_though_the_lead_is_lost(patch: Patch) -> None:
+    """Whoever waits for a record to be committed hears that it is when the leader steps down (KAFKA-13574 reversed)."""
+    real = Partition._refuse_waiters
+
+    def refuse_waiters(self: Partition, error: BrokerError) -> None:
+        if self.error is not None:
+            real(self, error)
+            return
+        for waiters in (self._local_waiters, self._waiters):
+            while waiters:
+                waiters.popleft()[1](None)
+
+    patch.setattr(Partition, "_refuse_waiters", refuse_waiters)
+
+
+def acknowledges_before_the_disk(patch: Patch) -> None:
+    """Records are acknowledged before they are synced; all machines lose their power."""
+
+    def appended(self: AckFlusher, partition: Partition) -> None:
+        partition.advance(partition.log.end_offset)
+
+    patch.setattr(AckFlusher, "appended", appended)
+
+
+def forgets_what_was_sent_again(patch: Patch) -> None:
+    """A batch that is sent again is written again."""
+    patch.setattr(ProducerEntry, "duplicate_of", lambda self, epoch, first_sequence, last_sequence: None)
+    patch.setattr(Producers, "_check_sequence", lambda self, entry, epoch, first_sequence, count: None)
+
+
+def ends_whichever_transaction_is_open(patch: Patch) -> None:
+    """An EndTxn that comes late ends the transaction after its own (KAFKA-17754)."""
+    real = ending._is_retry
+
+    def is_retry(transaction: Any, request: Any) -> bool:
+        if transaction.producer_id == request.producer_id and transaction.state.name == "ONGOING":
+            return False
+        return real(transaction, request)
+
+    patch.setattr(ending, "_is_retry", is_retry)
+
+
+def coordinators_answer_before_it_is_committed(patch: Patch) -> None:
+    """A coordinator answers from memory, before its records are with the others (redpanda#6018)."""
+    patch.setattr(Host, "_hold", lambda self, done, outcome: self._answer(done, outcome))
+
+
+def takes_the_next_transaction_for_the_last(patch: Patch) -> None:
+    """The first batch of a transaction is not looked up while the marker of the one before it is on its way."""
+
+    def in_transaction(self: Log, producer_id: int, epoch: int) -> bool:
+        entry = self._producers.entries.get(producer_id)
+        return entry is not None and entry.transaction_first_offset >= 0
+
+    patch.setattr(Log, "in_transaction", in_transaction)
+
+
+def ends_epochs_at_the_watermark(patch: Patch) -> None:
+    """A new leader tells consumers that an epoch ends where it knows it to be committed."""
+
+    def handle(request: Any, version: int, connection: Any, broker: Any) -> Any:
+        response = asked(request, version, connection, broker)
+        for topic in response.topics:
+            for part in topic.partitions:
+                if not part.error_code:
+                    partition = broker.table.by_name(topic.topic, part.partition)
+                    part.end_offset = min(part.end_offset, partition.high_watermark)
+        return response
+
+    asked = offset_for_leader_epoch.API.handle
+    patch.setattr(offset_for_leader_epoch.API, "handle", handle)
+
+
+def snapshots_forget_what_was_sent_again(patch: Patch) -> None:
+    """After a restart only the last batch of a producer is known, and those before it are out of order, as in Kafka."""
+    real = Producers.load
+
+    def load(self: Producers, snapshot: Any, end_offset: int) -> None:
+        real(self, snapshot, end_offset)
+        for entry in self.entries.values():
+            entry.is_restored = False
+
+    patch.setattr(Producers, "load", load)
+
+
+def believes_fetches_of_before_the_seek(patch: Patch) -> None:
+    """A consumer takes the answer to what it asked for before it was told to read elsewhere."""
+    real = Fetcher._fetch
+
+    async def look(self: Fetcher, node: int, wanted: Any, eras: Any) -> None:
+        await real(self, node, wanted, {each: self._subscription.readings[each].era for each in wanted})
+
+    patch.setattr(Fetcher, "_fetch", look)
+
+
+def believes_fetches_of_the_last_assignment(patch: Patch) -> None:
+    """Eras are numbered anew by each assignment, so that an answer to the one before passes for one to this one."""
+    real = Reading.__init__
+
+    def begin(self: Reading, partition: Any) -> None:
+        real(self, partition)
+        self.era = 0
+
+    def jump(self: Reading) -> None:
+        self.era += 1
+        self.retry_at = 0.0
+
+    patch.setattr(Reading, "__init__", begin)
+    patch.setattr(Reading, "_jump", jump)
+
+
+L2 = "L2 equal bytes below the high watermark"
+L3 = "L3 the watermark never falls within an epoch"
+P1 = "P1 an acknowledged record survives"
+P2 = "P2 once and in order"
+G2 = "G2 committed offsets never go back"
+G3 = "G3 a member reads in a row"
+T1 = "T1 all of a transaction or nothing"
+STUCK = "progress"
+
+# Scenarios that have nothing but what it takes.
+PRODUCING, READING = {"produce": 100}, {"produce": 100, "consume": 100}
+COPYING = {"produce": 100, "copy": 100}
+LEADERS_DIE = Scenario("leaders-die", {"killing in turn": 1}, count=(4, 6), lasts_s=(0.3, 2.0), work=READING)
+COORDINATORS_DIE = Scenario(
+    "coordinators-die",
+    {"killing in turn": 1, "kill": 1},
+    count=(6, 9),
+    lasts_s=(0.3, 1.5),
+    victims=(COORDINATOR,),
+    work=COPYING,
+)
+CUT_OFF = Scenario("cut-off", {"isolation": 1}, count=(3, 5), lasts_s=(2.0, 5.0), work=PRODUCING)
+SLOW_RESTARTS = Scenario(
+    "slow-restarts", {"restart": 3, "slowness": 4}, count=(7, 9), lasts_s=(0.3, 3.0), work=PRODUCING
+)
+REBALANCES = Scenario("rebalances", {"stop of a client": 1, "kill": 2}, count=(5, 7), work=READING)
+LATE_WORDS = Scenario(
+    "late-words",
+    {"cut from clients": 1},
+    count=(6, 8),
+    lasts_s=(3.05, 4.6),  # longer than a client waits, and shorter than a transaction may take
+    span_s=40.0,
+    victims=(COORDINATOR,),
+    work=COPYING,
+)
+QUIET = Scenario("quiet", {"restart": 1}, count=(1, 2), span_s=4.0, lasts_s=(0.2, 1.0), work=COPYING)
+BLACKOUT = Scenario("readers-in-the-dark", {"blackout": 1}, count=(1, 2), lasts_s=(0.5, 4.0), work=READING)
+
+MUTATIONS = (
+    Mutation("leader alone commits", commits_what_the_leader_alone_has, LEADERS_DIE, (L2, P1, G2, G3)),
+    Mutation("truncates to the watermark", truncates_to_watermark, LEADERS_DIE, (L2, L3, P1, G2, G3)),
+    Mutation("fetches by offset alone", fetches_by_offset_alone, "cuts", (L2, P1, P2, T1, STUCK)),
+    # These two show in one seed of twenty or so.
+    Mutation("shrinks before it is agreed", shrinks_before_it_is_agreed, "cuts", (L2, P1), range(20, 100)),
+    Mutation("leads with all committed", leads_with_all_committed, "deaths", (L2, P1), range(20, 100)),
+    Mutation("answers when the lead is lost", answers_who_waited_though_the_lead_is_lost, CUT_OFF, (P1,)),
+    Mutation("acknowledges before the disk", acknowledges_before_the_disk, "blackout", (L2, L3, P1, T1, G2)),
+    Mutation("forgets what was sent again", forgets_what_was_sent_again, LEADERS_DIE, (P2,)),
+    # Even seeds have clients of little patience.
+    Mutation(
+        "ends whichever is open", ends_whichever_transaction_is_open, LATE_WORDS, (T1,), range(0, 80, 2)
+    ),
+    Mutation("coordinators hurry", coordinators_answer_before_it_is_committed, COORDINATORS_DIE, (T1, G2)),
+    Mutation("takes the next for the last", takes_the_next_transaction_for_the_last, "deaths", (STUCK, T1)),
+    Mutation("ends epochs at the watermark", ends_epochs_at_the_watermark, BLACKOUT, (G2, G3)),
+    Mutation("snapshots forget", snapshots_forget_what_was_sent_again, SLOW_RESTARTS, (P2,)),
+    Mutation("fetches of before the seek", believes_fetches_of_before_the_seek, QUIET, (T1,)),
+    Mutation("fetches of the last time", believes_fetches_of_the_last_assignment, REBALANCES, (G2, G3)),
+)
