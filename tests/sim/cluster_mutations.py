@@ -243,7 +243,9 @@ MUTATIONS = (
     Mutation("shrinks before it is agreed", shrinks_before_it_is_agreed, "cuts", (L2, P1), range(20, 100)),
     Mutation("leads with all committed", leads_with_all_committed, "deaths", (L2, P1), range(20, 100)),
     Mutation("answers when the lead is lost", answers_who_waited_though_the_lead_is_lost, CUT_OFF, (P1,)),
-    Mutation("acknowledges before the disk", acknowledges_before_the_disk, "blackout", (L2, L3, P1, T1, G2)),
+    Mutation(
+        "acknowledges before the disk", acknowledges_before_the_disk, BLACKOUT, (L2, L3, P1, T1, G2, G3)
+    ),
     Mutation("forgets what was sent again", forgets_what_was_sent_again, LEADERS_DIE, (P2,)),
     # Even seeds have clients of little patience.
     Mutation(

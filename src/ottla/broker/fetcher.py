@@ -6,7 +6,8 @@ F2  What an answer says of a partition that was left, or has another epoch by no
 F3  A partition that cannot be fetched rests, at first for a moment and then for longer, up to
     `replica.fetch.backoff.ms`; the others go on. A follower often hears of a new leader before that one does, and
     everybody who writes waits for it.
-F4  An answer is stored before the next fetch goes out, for that one tells the leader that it is.
+F4  An answer is stored, and durable in the sense of the flush mode, before the next fetch goes out, for that one tells
+    the leader that it is: with `ack`, what all in sync are said to have survives the loss of power everywhere.
 F5  In another life of this broker everything is named anew: a leader goes by the life in which it was last told of a
     partition, and one that is level would say nothing more.
 
@@ -105,6 +106,7 @@ class Fetcher:
         self._session_epoch = 0
         self._life = -1
         self._busy = False
+        self._unsynced = 0  # partitions whose part of the last answer is on its way to the disk
         self._failures = 0  # in a row
         self._closed = False
 
@@ -236,7 +238,17 @@ class Fetcher:
                     self._due[key] = None
                     if followed.is_current:
                         self._take(followed, part)
-        self._fetch()
+        if self._unsynced:
+            self._busy = True  # F4
+        else:
+            self._fetch()
+
+    def _synced(self, _: BrokerError | None) -> None:
+        """One of the last answer's parts is durable, or will never be."""
+        self._unsynced -= 1
+        if not self._unsynced and self._busy:
+            self._busy = False
+            self._fetch()
 
     def _begin_session(self) -> None:
         self._session_id = self._session_epoch = 0
@@ -267,6 +279,9 @@ class Fetcher:
                 return
             if part.records and asked_for[0] == partition.log.end_offset:
                 store(partition, part.records)
+                if partition.durable_offset < partition.log.end_offset:
+                    self._unsynced += 1
+                    partition.when_stored(partition.log.end_offset, self._synced)
                 if self._throttle.named:
                     self._throttle.record(partition, len(part.records))
             followed.is_level = part.high_watermark <= partition.log.end_offset

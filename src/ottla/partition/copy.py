@@ -51,6 +51,7 @@ def cut_to_branch(partition: Partition, epoch: int, end_offset: int) -> bool:
 def cut_to(partition: Partition, offset: int) -> None:
     """Take away all from `offset` on, which no leader has, or start anew there when it lies behind our end."""
     log = partition.log
+    partition.cuts += 1
     if offset > log.end_offset or offset < log.start_offset:
         log.truncate_fully_and_start_at(offset)
         partition.high_watermark = partition.durable_offset = offset

@@ -57,7 +57,7 @@ class AckFlusher:
             files = log.unsynced()
             for file in files:
                 file.pins += 1
-            jobs.append((partition, log, log.end_offset, files))
+            jobs.append((partition, log, log.end_offset, files, partition.cuts))
         self._dirty = {}
         share = -(-len(jobs) // len(self._workers))
         for number, worker in enumerate(self._workers):
@@ -66,18 +66,21 @@ class AckFlusher:
                 self.syncs += 1
                 self._dispatch(worker, part)
 
-    def _dispatch(self, worker: Worker, jobs: list[tuple[Partition, Log, int, list[File]]]) -> None:
+    def _dispatch(self, worker: Worker, jobs: list[tuple[Partition, Log, int, list[File], int]]) -> None:
         def work() -> list[OSError | None]:
-            return [_sync(files) for _, _, _, files in jobs]
+            return [_sync(files) for _, _, _, files, _ in jobs]
 
         def done(outcome: list[OSError | None], error: BaseException | None) -> None:
             if error is not None:
                 raise error
             self._syncing -= 1
-            for (partition, log, end_offset, files), failure in zip(jobs, outcome, strict=True):
+            for (partition, log, end_offset, files, cuts), failure in zip(jobs, outcome, strict=True):
                 for file in files:
                     file.pins -= 1
                 if partition.error is not None:
+                    continue
+                if failure is None and partition.cuts != cuts:
+                    self._dirty[partition] = None  # what lies there now may have come after the sync
                     continue
                 if failure is None or partition.log is not log:
                     # Moved to another directory meanwhile: the swap has synced it there, and here its name is gone.

@@ -63,6 +63,7 @@ class Partition:
         "_waiters",
         "bytes_in",
         "bytes_out",
+        "cuts",
         "durable_offset",
         "error",
         "fetch_failures",
@@ -94,6 +95,7 @@ class Partition:
         self.leader_epoch = leader_epoch
         self.log.begin_epoch(leader_epoch)
         self.high_watermark = self.durable_offset = log.end_offset
+        self.cuts = 0  # how often its end was taken away, so that a sync which began before means nothing
         self.readers: dict[Reader, None] = {}  # who waits for more to be committed
         self.tailers: dict[Reader, None] = {}  # followers, who wait for more to be written, or committed
         self.bytes_in = 0

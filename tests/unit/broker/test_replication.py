@@ -225,6 +225,32 @@ def test_a_record_reaches_all_and_is_acknowledged_then(cluster):
     assert cluster.watermarks() == [2, 2, 2]
 
 
+def test_what_a_follower_has_not_synced_is_not_said_to_be_there(cluster, monkeypatch):
+    slow = cluster.nodes[3].partition
+    held = []
+    monkeypatch.setattr(AtOnce, "appended", _held_for(slow, held, AtOnce.appended))
+    assert cluster.produce(b"x") is None
+    assert slow.log.end_offset == 1
+    assert cluster.nodes[1].partition.high_watermark == 0
+    cluster.settle(500)
+    assert cluster.nodes[1].partition.high_watermark == 0
+    held.pop()()
+    cluster.settle()
+    assert cluster.watermarks()[0] == 1
+    monkeypatch.undo()
+    assert cluster.produce(b"y").error_code == 0
+
+
+def _held_for(slow, held, appended):
+    def flush(self, partition):
+        if partition is slow:
+            held.append(lambda: appended(self, partition))
+        else:
+            appended(self, partition)
+
+    return flush
+
+
 def test_all_is_not_acknowledged_while_one_in_sync_is_missing(cluster):
     leader = cluster.nodes[1]
     cluster.nodes[3].roles.gone(cluster.nodes[3].partition)  # stops fetching

@@ -6,6 +6,7 @@ from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
 from ottla.log.identity import Identity
 from ottla.log.log import Log
+from ottla.partition.copy import cut_to
 from ottla.partition.flusher import AckFlusher, OsFlusher, storage_error
 from ottla.partition.partition import Partition
 from ottla.wire.batch import build_batch
@@ -146,3 +147,16 @@ def test_the_high_watermark_never_falls(directory):
     partition.append(batch(5), NOW)
     partition.advance(2)
     assert partition.high_watermark == 5
+
+
+def test_a_sync_that_began_before_a_cut_means_nothing(directory):
+    worker, turn = HeldWorker(), Turn()
+    partition = partition_of(directory, AckFlusher([worker], turn, pytest.fail))
+    partition.append(batch(3), NOW)
+    turn.end()
+    cut_to(partition, 0)
+    partition.append(batch(1), NOW)
+    worker.finish()
+    assert partition.durable_offset == 0
+    worker.finish()
+    assert partition.durable_offset == 1

@@ -29,8 +29,8 @@ def handle(
             try:
                 partition = broker.table.by_name(topic.topic, asked.partition)
                 partition.check_leader(asked.current_leader_epoch)
-                # Never cut at the high watermark, which a new leader has yet to learn: a consumer would take what it has
-                # read for lost, and read it again.
+                # Never cut at the high watermark, which a new leader has yet to learn: a consumer would take what it
+                # has read for lost, and read it again.
                 part.leader_epoch, part.end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
             except BrokerError as error:
                 part.error_code = error.code

@@ -90,7 +90,7 @@ class Finder:
         timeout_ms: float,
         what: str,
     ) -> None:
-        left = set(partitions)
+        left = dict.fromkeys(partitions)
         backoff = self._cluster.links.retry_backoff()
         last: ClientError | None = None
         try:
@@ -204,12 +204,12 @@ class Finder:
         return found
 
 
-def _note(outcome: Outcome, left: set[TopicPartition], what: str) -> ClientError | None:
+def _note(outcome: Outcome, left: dict[TopicPartition, None], what: str) -> ClientError | None:
     """Strike off those that were answered; return an error of the others, one for good before any other."""
     last: ClientError | None = None
     for partition, code in outcome.items():
         if not code:
-            left.discard(partition)
+            left.pop(partition, None)
         elif last is None or last.retriable:
             last = refused(code, about=f"{what} of {partition}")
     return last

@@ -123,12 +123,14 @@ class Client:
         return kind(_BOOTSTRAP, self._settings("admin", {}))
 
     def _settings(self, kind: str, given: dict[str, Any]) -> dict[str, Any]:
-        common = {
+        common: dict[str, Any] = {
             name: value
             for name, value in _CLIENT.items()
             if kind != "producer" or name != "default.api.timeout.ms"
         }
         common["request.timeout.ms"] = _REQUEST_MS[self.fleet.seed % 2]
+        # Else it would be numbered, and a run would depend on those before it.
+        common["client.id"] = self.process.name
         return common | {name.replace("_", "."): value for name, value in given.items()}
 
 

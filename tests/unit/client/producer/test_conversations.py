@@ -136,7 +136,7 @@ class Cluster(Brokers):
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster()
-    monkeypatch.setattr(parts, "Links", lambda settings, entropy: Links(settings, made, entropy))
+    monkeypatch.setattr(parts, "Links", lambda settings, _, entropy: Links(settings, made, entropy))
     return made
 
 

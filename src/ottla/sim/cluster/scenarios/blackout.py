@@ -1,4 +1,7 @@
-"""The power of all machines goes at once."""
+"""The power of all machines goes at once.
+
+With `ottla.flush=ack` an acknowledged record is on the disks of all that are in sync, so nothing of it may be lost.
+"""
 
 from ottla.sim.cluster.scenarios.scenario import Scenario
 
