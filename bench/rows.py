@@ -67,8 +67,11 @@ def _at_most(limit: float, against: str = "kafka") -> Rule:
 def _of_a_cluster() -> list[Row]:
     """What `python -m bench.cluster` measures: three nodes, three replicas, acks=all."""
     rows = []
-    for name, words in (("work", "three nodes"), ("durable", "three nodes, flush=ack (Kafka: no fsync)")):
-        required = name == "work"
+    for name, words in (
+        ("cluster", "three nodes"),
+        ("cluster_ack", "three nodes, flush=ack (Kafka: no fsync)"),
+    ):
+        required = name == "cluster"
         rows += [
             Row(f"{name}.mb_per_s", f"{words}: produce 1 KB", "MB/s", _at_least(1.0) if required else None),
             Row(f"{name}.cpu_ms_per_mb", "… CPU of all a megabyte", "ms"),

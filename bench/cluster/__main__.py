@@ -56,7 +56,7 @@ def _play(result: Result, name: str, stage: ClusterStage, turn: int) -> None:
     began = time.monotonic()
     figures = SCENARIOS[name](stage)
     if stage.product == "kafka" and name == "work":
-        figures |= {figure.replace("work.", "durable."): found for figure, found in figures.items()}
+        figures |= {figure.replace("cluster.", "cluster_ack."): found for figure, found in figures.items()}
     result.add(stage.product, figures)
     told = ", ".join(f"{key.partition('.')[2]} {figure:.4g}" for key, figure in figures.items())
     seconds = time.monotonic() - began

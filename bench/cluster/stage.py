@@ -25,8 +25,8 @@ class Sizes:
     kills: int = 50
     kafka_kills: int = 8
     restarts: int = 3
-    warm_megabytes: int = 100
-    megabytes: int = 300
+    warm_megabytes: int = 400
+    megabytes: int = 600
     latency_seconds: int = 20
     idle_seconds: int = 15
 

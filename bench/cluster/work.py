@@ -28,12 +28,12 @@ SETTLE_SECONDS = 5
 
 def work(stage: ClusterStage) -> dict[str, float]:
     """With `ottla.flush=os`, which is Kafka's way with the disk."""
-    return _work(stage, "os", "work")
+    return _work(stage, "os", "cluster")
 
 
 def durable(stage: ClusterStage) -> dict[str, float]:
     """With Ottla's own default: what is acknowledged is on the leader's disk."""
-    return _work(stage, "ack", "durable")
+    return _work(stage, "ack", "cluster_ack")
 
 
 def _work(stage: ClusterStage, flush: str, prefix: str) -> dict[str, float]:
@@ -123,7 +123,9 @@ def _latency(cluster: Cluster, seconds: int) -> dict[str, float]:
 
 
 def _write(bootstrap: str, count: int) -> list[int]:
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "acks": "all"})
+    # With the client's own linger.ms: with 0 every record is a request, and Kafka, which takes the next request of a
+    # connection when the last is answered, is kept waiting for its followers: that would measure a queue.
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all"})
     producer.list_topics("latency", timeout=10)
     padding = bytes(SIZE_BYTES - 8)
     delays: list[int] = []
