@@ -44,12 +44,13 @@ example: $(VENV)/.spark
 test: check
 	@for tool in java mvn go kcat; do command -v $$tool >/dev/null || \
 		echo "make test: $$tool is not here, so what needs it is skipped"; done
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line test-inside test-outside
+	@$(MAKE) --no-print-directory --jobs=2 test-inside test-outside
 
-# Two at a time: what runs within one process, and what starts servers, clients and Spark.
+# Two at a time: what runs within one process, shown when it is done, and what starts servers, clients and Spark, shown live.
 OUTSIDE := tests/client tests/cluster tests/compat tests/faults tests/spark tests/testing
 test-inside: $(VENV)/.test
-	$(PYTEST) tests -m 'not long' --ignore=tests/tidy $(OUTSIDE:%=--ignore=%) $(ARGS)
+	@mkdir -p .cache; $(PYTEST) tests -m 'not long' --ignore=tests/tidy $(OUTSIDE:%=--ignore=%) $(ARGS) \
+		>.cache/test-inside.log 2>&1; code=$$?; cat .cache/test-inside.log; exit $$code
 
 test-outside: $(VENV)/.test
 	$(PYTEST) $(OUTSIDE) -m 'not long' $(ARGS)
@@ -64,7 +65,7 @@ unit: $(VENV)/.test
 	$(PYTEST) -q tests/unit $(ARGS)
 
 compat: $(VENV)/.test
-	$(PYTEST) tests/compat tests/client tests/spark -m 'long or not long' $(ARGS)
+	$(PYTEST) tests/compat tests/client tests/cluster tests/spark -m 'long or not long' $(ARGS)
 
 soak: $(VENV)/.test
 	$(PYTEST) tests -m long --ignore=tests/compat --ignore=tests/client --ignore=tests/spark --timeout=0 $(ARGS)

@@ -14,6 +14,8 @@ from tests.peers.cluster import Cluster, OttlaMember
 from tests.peers.connection import Connection
 from tests.peers.deadline import eventually
 
+pytestmark = pytest.mark.long
+
 PARTITIONS = 12
 STORAGE_ERROR = 56
 SICK = 2

@@ -17,6 +17,8 @@ from tests.peers.connection import Connection
 from tests.peers.deadline import eventually
 from tests.peers.server import HOST, free_ports
 
+pytestmark = pytest.mark.long
+
 SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 COUNT = 2_000
 _groups = itertools.count(1)

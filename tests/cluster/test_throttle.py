@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 
+import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
@@ -12,6 +13,8 @@ from ottla.wire.messages.alter_partition_reassignments import (
 )
 from tests.peers.cluster import Cluster
 from tests.peers.connection import Connection
+
+pytestmark = pytest.mark.long
 
 RATE = 300_000
 VALUE = b"x" * 10_000

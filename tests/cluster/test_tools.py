@@ -16,6 +16,8 @@ from tests.peers.deadline import eventually
 from tests.peers.ottla import OttlaServer
 from tests.peers.server import HOST
 
+pytestmark = pytest.mark.long
+
 VALUE = b"x" * 10_000
 
 

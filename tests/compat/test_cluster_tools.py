@@ -18,7 +18,7 @@ from tests.peers.deadline import eventually
 from tests.peers.server import HOST, free_ports
 from tests.peers.toolbox import Toolbox
 
-pytestmark = pytest.mark.usefixtures("apache_kafka")
+pytestmark = [pytest.mark.usefixtures("apache_kafka"), pytest.mark.long]
 
 SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 RECORD_BYTES = 1000
