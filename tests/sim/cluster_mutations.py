@@ -35,6 +35,7 @@ class Mutation:
     scenario: str | Scenario
     rules: tuple[str, ...]  # of the laws that it may break
     seeds: range = range(40)
+    is_rare: bool = False  # shows in few seeds, so that looking for it takes minutes
 
 
 def commits_what_the_leader_alone_has(patch: Patch) -> None:
@@ -239,9 +240,23 @@ MUTATIONS = (
     Mutation("leader alone commits", commits_what_the_leader_alone_has, LEADERS_DIE, (L2, P1, G2, G3)),
     Mutation("truncates to the watermark", truncates_to_watermark, LEADERS_DIE, (L2, L3, P1, G2, G3)),
     Mutation("fetches by offset alone", fetches_by_offset_alone, "cuts", (L2, P1, P2, T1, STUCK)),
-    # These two show in one seed of twenty or so.
-    Mutation("shrinks before it is agreed", shrinks_before_it_is_agreed, "cuts", (L2, P1), range(20, 100)),
-    Mutation("leads with all committed", leads_with_all_committed, "deaths", (L2, P1), range(20, 100)),
+    # These two show in one seed of twenty or fewer.
+    Mutation(
+        "shrinks before it is agreed",
+        shrinks_before_it_is_agreed,
+        "cuts",
+        (L2, P1, G2, G3),
+        range(20, 300),
+        is_rare=True,
+    ),
+    Mutation(
+        "leads with all committed",
+        leads_with_all_committed,
+        "deaths",
+        (L2, P1, G2, G3),
+        range(20, 300),
+        is_rare=True,
+    ),
     Mutation("answers when the lead is lost", answers_who_waited_though_the_lead_is_lost, CUT_OFF, (P1,)),
     Mutation(
         "acknowledges before the disk", acknowledges_before_the_disk, BLACKOUT, (L2, L3, P1, T1, G2, G3)
@@ -252,7 +267,12 @@ MUTATIONS = (
         "ends whichever is open", ends_whichever_transaction_is_open, LATE_WORDS, (T1,), range(0, 80, 2)
     ),
     Mutation("coordinators hurry", coordinators_answer_before_it_is_committed, COORDINATORS_DIE, (T1, G2)),
-    Mutation("takes the next for the last", takes_the_next_transaction_for_the_last, "deaths", (STUCK, T1)),
+    Mutation(
+        "takes the next for the last",
+        takes_the_next_transaction_for_the_last,
+        "deaths",
+        (STUCK, "TimedOut", T1),
+    ),
     Mutation("ends epochs at the watermark", ends_epochs_at_the_watermark, BLACKOUT, (G2, G3)),
     Mutation("snapshots forget", snapshots_forget_what_was_sent_again, SLOW_RESTARTS, (P2,)),
     Mutation("fetches of before the seek", believes_fetches_of_before_the_seek, QUIET, (T1,)),

@@ -14,7 +14,17 @@ def hunt(mutation: Mutation) -> Outcome | None:
     return None
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name.replace(" ", "-"))
+@pytest.mark.parametrize(
+    "mutation",
+    [
+        pytest.param(
+            mutation,
+            id=mutation.name.replace(" ", "-"),
+            marks=[pytest.mark.long, pytest.mark.timeout(1_800)] if mutation.is_rare else [],
+        )
+        for mutation in MUTATIONS
+    ],
+)
 def test_the_bug_is_found(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
     mutation.put_in(monkeypatch)
     found = hunt(mutation)
