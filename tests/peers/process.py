@@ -29,7 +29,10 @@ def cpu_seconds(pid: int) -> float:
     ticks = 0
     for member in family(pid):
         # The command, in parentheses, may hold spaces: the fields are counted from behind it.
-        fields = Path(f"/proc/{member}/stat").read_text().rpartition(")")[2].split()
+        try:
+            fields = Path(f"/proc/{member}/stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it ended between listing and reading, and its parent is charged for it
+            continue
         ticks += sum(map(int, fields[11:15]))
     return ticks / TICKS_PER_SECOND
 

@@ -7,9 +7,9 @@ V3  Nothing is created by asking.
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.client.admin.offsets import Offsets
 from ottla.client.cluster import NO_TOPIC_ID
 from ottla.client.consumer.finder import Finder
 from ottla.client.errors import TimedOut, refused
@@ -22,6 +22,9 @@ from ottla.spark.source.whence import EARLIEST, GROUP, LATEST, AtOffsets, AtTime
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
 from ottla.wire.uuid import uuid_text
+
+if TYPE_CHECKING:
+    from ottla.client.admin.offsets import Offsets
 
 # After so long without an answer about an offset, it is worth asking whether the partition is still there.
 _DOUBT_MS = 3000.0
@@ -48,8 +51,15 @@ class Surveyor:
         self._options = options
         self._cluster = connection.cluster
         self._finder = Finder(options.settings, connection.cluster)
-        self._groups = Offsets(connection.desk)
+        self._connection = connection
         self._timeout_ms: float = options.settings["default.api.timeout.ms"]
+
+    @cached_property
+    def _groups(self) -> "Offsets":
+        # A query without a group does without the admin client, and starts sooner for it.
+        from ottla.client.admin.offsets import Offsets
+
+        return Offsets(self._connection.desk)
 
     # Partitions
 
