@@ -70,6 +70,7 @@ class Delays:
 
     def _read(self) -> None:
         while not self._ended.is_set():
-            for message in self._consumer.consume(500, 0.02):
-                if message.error() is None:
-                    self._seen.setdefault(int((message.value() or b"").split(b" ", 1)[0]), time.monotonic())
+            # Not consume(), which waits for more.
+            message = self._consumer.poll(0.02)
+            if message is not None and message.error() is None:
+                self._seen.setdefault(int((message.value() or b"").split(b" ", 1)[0]), time.monotonic())

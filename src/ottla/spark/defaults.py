@@ -14,6 +14,9 @@ from ottla.spark.master import Master
 
 _LOGGING = Path(__file__).parent / "log4j2.properties"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_BY_FILE_SYSTEM = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
 
 # Read when Java starts, and never again.
 AT_LAUNCH = frozenset(
@@ -70,6 +73,9 @@ def session_defaults(master: Master, machine: int, settings: Mapping[str, str]) 
     if master.is_local:
         # Nobody else is to reach it, and its name may lead anywhere.
         found |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        # The other way to write a checkpoint starts processes (readlink, chmod) for each file of it. Both look
+        # whether the file is there and then rename, so neither is the safer one.
+        found["spark.sql.streaming.checkpointFileManagerClass"] = _BY_FILE_SYSTEM
         # Over TCP the first words of each task wait 40 ms to be acknowledged. A socket's path must be short, and
         # that of Java's own directory for such things is.
         if "java.io.tmpdir" not in settings.get("spark.driver.extraJavaOptions", ""):

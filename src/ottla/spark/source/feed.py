@@ -12,7 +12,6 @@ F4  A leader that moved, a broker that went away: asked again, until `kafkaConsu
 
 import asyncio
 from queue import SimpleQueue
-from typing import NamedTuple
 
 from ottla.client.cluster import NO_LEADER, NO_TOPIC_ID, Topic
 from ottla.client.consumer.chunk import Chunk
@@ -24,7 +23,7 @@ from ottla.client.record import TopicPartition
 from ottla.spark.connection import Connection
 from ottla.spark.source.options import SourceOptions
 from ottla.spark.source.refusal import LOGGER, Losses
-from ottla.spark.source.task import Task
+from ottla.spark.source.task import Portion, Task
 from ottla.spark.source.whence import EARLIEST, LATEST
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
@@ -54,13 +53,6 @@ _STALE = frozenset(
 )
 
 
-class Portion(NamedTuple):
-    """What one fetch brought, and the offset behind it."""
-
-    chunk: Chunk
-    end_offset: int
-
-
 class NotYet(ClientError):
     """The partition has not come as far as it was when the read was planned."""
 
@@ -74,7 +66,10 @@ class Vanished(ClientError):
 class Feed:
     """The fetches of one task. Made anywhere; everything but `portions` runs on the connection's loop."""
 
-    def __init__(self, connection: Connection, options: SourceOptions, task: Task) -> None:
+    def __init__(
+        self, connection: Connection, options: SourceOptions, task: Task, *, bytes_max: int | None = None
+    ) -> None:
+        """With `bytes_max`, each fetch asks for no more."""
         self.portions: SimpleQueue[Portion | Exception | None] = SimpleQueue()
         self._cluster = connection.cluster
         self._links = connection.links
@@ -86,7 +81,9 @@ class Feed:
         self._room = asyncio.Semaphore(_AT_ONCE)
         self._running: asyncio.Task[None] | None = None
         self._replica = NO_LEADER
-        self._bytes_max = _fetch_bytes(options)
+        self._bytes_max = (
+            _fetch_bytes(options) if bytes_max is None else min(_fetch_bytes(options), bytes_max)
+        )
         self._bytes_each = 0.0  # as the last answer had it
 
     # Life

@@ -1,6 +1,6 @@
 """Reads what a task was told to read: takes what was fetched, and makes rows of it while more is on its way."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
@@ -8,10 +8,10 @@ from ottla.client.consumer.arrow import BYTES_MAX
 from ottla.client.consumer.chunk import Chunk, Contents, open_chunk
 from ottla.client.errors import RecordTooLarge
 from ottla.spark.connection import connected
-from ottla.spark.source.feed import Feed, Portion
+from ottla.spark.source.feed import Feed
 from ottla.spark.source.options import SourceOptions
 from ottla.spark.source.table import Table
-from ottla.spark.source.task import Task
+from ottla.spark.source.task import Portion, Task
 from ottla.wire.batch import Batch
 from ottla.wire.columns import decode_columns, decode_headers
 from ottla.wire.compression import Buffer
@@ -25,9 +25,18 @@ _AHEAD = 8
 
 def read(options: SourceOptions, *tasks: Task) -> Iterator[pa.RecordBatch]:
     """Return the records of some ranges, of each in their order; the next few are fetched meanwhile."""
+    table = Table(options.columns)
+    for task in tasks:
+        for portion in task.portions:
+            yield from rows_of(portion, table, task.end)
+    yield from _fetched(options, table, [each for each in tasks if not each.portions])
+
+
+def _fetched(options: SourceOptions, table: Table, tasks: Sequence[Task]) -> Iterator[pa.RecordBatch]:
+    if not tasks:
+        return
     connection = connected(options.settings)
     feeds = [(Feed(connection, options, each), each.end) for each in tasks]
-    table = Table(options.columns)
     started: list[Feed] = []
     try:
         for number, (feed, end) in enumerate(feeds):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ottla.spark.connection import Connection
+    from ottla.spark.source.ahead import Ahead
     from ottla.spark.source.following import Follower
 
 
@@ -37,6 +38,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._schema = schema
         self._connection: Connection | None = None
         self._follower: Follower | None = None
+        self._ahead: Ahead | None = None
 
     @property
     def _options(self) -> SourceOptions:
@@ -56,6 +58,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._follower = Follower(options, Surveyor(options, self._connection))
         return self._connection, self._follower
 
+    def _fetching(self, connection: "Connection") -> "Ahead":
+        if self._ahead is None:
+            from ottla.spark.source.ahead import Ahead
+
+            self._ahead = Ahead(connection, self._options)
+        return self._ahead
+
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Return where a new query begins."""
         connection, follower = self._following()
@@ -74,7 +83,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return where the batch that begins at `start` is to end."""
         connection, follower = self._following()
         limited = not isinstance(limit, ReadAllAvailable)
-        return connection.run(follower.advance(Reached.of(start), limited=limited)).json()
+        reached = Reached.of(start)
+        end = connection.run(follower.advance(reached, limited=limited))
+        self._fetching(connection).begin(reached, end)
+        return end.json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         """Return how far the topics are, for progress reports; from the end of the batch up to there is the lag."""
@@ -89,6 +101,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the ranges of a batch, one for each task."""
         connection, follower = self._following()
         planned = connection.run(follower.plan(Reached.of(start), Reached.of(end)))
+        self._fetching(connection).give(planned)
         return bundled(planned, self._options.records_per_partition_min)
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":

@@ -59,6 +59,9 @@ def test_a_local_session() -> None:
     assert found["spark.ui.enabled"] == "false"
     assert found["spark.driver.host"] == found["spark.driver.bindAddress"] == "127.0.0.1"
     assert found["spark.python.unix.domain.socket.enabled"] == "true"
+    assert found["spark.sql.streaming.checkpointFileManagerClass"].endswith(
+        "FileSystemBasedCheckpointFileManager"
+    )
     # The path of a socket has to be short, and who moves Java's directory may have made it long.
     moved = {"spark.driver.extraJavaOptions": "-Djava.io.tmpdir=/a/long/way"}
     assert "spark.python.unix.domain.socket.enabled" not in session_defaults(parse("local"), 1, moved)
@@ -68,4 +71,5 @@ def test_a_session_on_a_cluster() -> None:
     found = session_defaults(parse("yarn"), 16, {"spark.executor.instances": "4"})
     assert found["spark.sql.shuffle.partitions"] == "4"
     assert "spark.driver.host" not in found
+    assert "spark.sql.streaming.checkpointFileManagerClass" not in found
     assert "spark.sql.shuffle.partitions" not in session_defaults(parse("yarn"), 16, {})

@@ -11,11 +11,11 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from ottla.client.consumer.chunk import Chunk
 from ottla.spark.source.columns import arrow_schema, check_schema, source_schema, spark_schema
-from ottla.spark.source.feed import Portion
 from ottla.spark.source.options import ALL_COLUMNS
 from ottla.spark.source.reading import rows_of
 from ottla.spark.source.refusal import OptionError, Untimely
 from ottla.spark.source.table import Table
+from ottla.spark.source.task import Portion
 from ottla.wire.batch import build_batch
 from ottla.wire.record import Record
 
@@ -106,7 +106,7 @@ def test_a_time_that_spark_cannot_hold():
 ALONE = """
 import sys
 from ottla.client.consumer.chunk import Chunk
-from ottla.spark.source.feed import Portion
+from ottla.spark.source.task import Portion
 from ottla.spark.source.options import ALL_COLUMNS
 from ottla.spark.source.reading import rows_of
 from ottla.spark.source.table import Table
