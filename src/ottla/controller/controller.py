@@ -171,13 +171,17 @@ class Controller:
         return settled
 
     def expire(self, now: Millis) -> Decision[None]:
-        """Fence one broker that is gone; when there is none, do what is due of the rounds."""
+        """Fence one broker that is gone, or a piece of it; when there is none, do what is due of the rounds."""
         view = self._now()
         while (silent := self._sessions.stale(now)) is not None:
-            self._sessions.remove(silent)
             broker = view.image.brokers.get(silent)
-            if broker is not None and not broker.fenced:
-                return Decision(None, tuple(fencing.fence(view, broker)))
+            if broker is None or broker.fenced:
+                self._sessions.remove(silent)
+                continue
+            records, last = fencing.fence_step(view, broker)
+            if last:
+                self._sessions.remove(silent)
+            return Decision(None, tuple(records))
         return Decision(None, tuple(self._rounds.due(now)))
 
     def broker_disconnected(

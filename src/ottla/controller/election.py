@@ -211,8 +211,12 @@ def change_leaders(
     without: int = NO_LEADER,
     with_broker: int = NO_LEADER,
     unclean_stop: int = NO_LEADER,
+    records_max: int | None = None,
 ) -> list[PartitionChangeRecord]:
-    """What must change in `partitions` when a broker goes (`without`), comes, or comes back from an unclean stop."""
+    """What must change in `partitions` when a broker goes (`without`), comes, or comes back from an unclean stop.
+
+    With `records_max` only the first so many changes.
+    """
     brokers = view.image.brokers
     gone = {without, unclean_stop} - {NO_LEADER}
 
@@ -222,8 +226,10 @@ def change_leaders(
             return False
         return registered.has_online(state.directory_of(broker))
 
-    records = []
+    records: list[PartitionChangeRecord] = []
     for topic, index, state in partitions:
+        if len(records) == records_max:
+            break
         transition = Transition(view, topic, index, can_lead)
         if view.unclean_elections(topic.name):
             transition.election = Election.UNCLEAN

@@ -8,9 +8,13 @@ B3  A partition whose only replica comes back is kept as it is, for nobody could
 B4  The record that takes a broker out comes last, and the one that lets it in first: a log that was cut in between
     leaves a broker that is still to be fenced, never one that is fenced and still leads.
 B5  Only partitions of that broker are looked at.
+B8  A broker that goes is taken out piece by piece, CHANGES_MAX partitions a decision: everybody else waits for the
+    controller meanwhile, and its followers in the quorum give it up when it takes too long. What has lost its leader
+    comes first. No two partitions depend on each other, so nothing is seen half done; B4 holds for the whole.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 
 from ottla.controller.census import partitions_of
 from ottla.controller.election import change_leaders
@@ -26,6 +30,7 @@ from ottla.wire.records.metadata import (
 )
 
 FENCE, UNFENCE = 1, -1
+CHANGES_MAX = 2_000  # some forty milliseconds
 Partitions = Iterator[tuple[Topic, int, PartitionState]]
 
 
@@ -40,6 +45,15 @@ def fence(view: View, broker: Broker) -> list[Message]:
     return [*change_leaders(view, _in_sync(view, broker.id), without=broker.id), change]
 
 
+def fence_step(view: View, broker: Broker) -> tuple[list[Message], bool]:
+    """The next piece of what `fence` does, and whether it is the last (B8)."""
+    changes: list[Message] = [*_hand_over(view, broker.id)]
+    if len(changes) == CHANGES_MAX:
+        return changes, False
+    fenced = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=FENCE)
+    return [*changes, fenced], True
+
+
 def unfence(view: View, broker: Broker) -> list[Message]:
     """Put a broker into service, and let it lead what has no leader and may be led by it."""
     change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=UNFENCE)
@@ -47,12 +61,18 @@ def unfence(view: View, broker: Broker) -> list[Message]:
     return [change, *change_leaders(view, leaderless, with_broker=broker.id)]
 
 
-def begin_shutdown(view: View, broker: Broker) -> list[Message]:
-    """Let a broker that wants to stop hand its partitions over."""
-    change = BrokerRegistrationChangeRecord(
+def shutdown_step(view: View, broker: Broker) -> list[Message]:
+    """The next piece of what a broker hands over that wants to stop (B8); nothing once it has nothing left.
+
+    Each begins with the record that says so, for a broker may go once all know of what comes behind it.
+    """
+    changes = _hand_over(view, broker.id)
+    if broker.in_controlled_shutdown and not changes:
+        return []
+    leaves = BrokerRegistrationChangeRecord(
         broker_id=broker.id, broker_epoch=broker.epoch, in_controlled_shutdown=1
     )
-    return [change, *change_leaders(view, _in_sync(view, broker.id), without=broker.id)]
+    return [leaves, *changes]
 
 
 def unregister(view: View, broker: Broker) -> list[Message]:
@@ -60,6 +80,12 @@ def unregister(view: View, broker: Broker) -> list[Message]:
     listed = (each for each in _on(view, broker.id) if broker.id in each[2].isr or broker.id in each[2].elr)
     records: list[Message] = [*change_leaders(view, listed, without=broker.id)]
     return [*records, UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch)]
+
+
+def has_much_to_give_up(view: View, broker_id: int) -> bool:
+    """True when the last incarnation of a broker still has more than one decision should change (B8)."""
+    shared = (each for each in _in_sync(view, broker_id) if not _is_alone(broker_id, each[2]))
+    return next(islice(shared, CHANGES_MAX, None), None) is not None
 
 
 def give_up_partitions(view: View, broker_id: int, *, clean: bool) -> list[Message]:
@@ -119,6 +145,18 @@ def _on(view: View, broker_id: int) -> Partitions:
 
 def _in_sync(view: View, broker_id: int) -> Partitions:
     return (each for each in _on(view, broker_id) if broker_id in each[2].isr)
+
+
+def _hand_over(view: View, broker_id: int) -> list[PartitionChangeRecord]:
+    led, followed = [], []
+    for each in _in_sync(view, broker_id):
+        if each[2].leader != broker_id:
+            followed.append(each)
+        else:
+            led.append(each)
+            if len(led) == CHANGES_MAX:
+                break
+    return change_leaders(view, chain(led, followed), without=broker_id, records_max=CHANGES_MAX)
 
 
 def _is_alone(broker_id: int, state: PartitionState) -> bool:

@@ -5,8 +5,8 @@
                                 +------ expire() -------+---- GONE <------ heartbeat() ---------+
 
 H1  A broker leaves the fence once it has applied its own registration.
-H2  A broker that leads something and wants to stop hands it over first (LEAVING), and may go when every active broker
-    knows. One that leads nothing may go at once.
+H2  A broker that leads something and wants to stop hands it over first (LEAVING), a piece a heartbeat if that is much,
+    and may go when every active broker knows. One that leads nothing may go at once.
 """
 
 import enum
@@ -46,11 +46,12 @@ def heartbeat(
     broker = view.image.brokers[broker_id]
     caught_up = progress.is_caught_up(broker_id, offset)
     current = standing(broker)
+    left = fencing.shutdown_step(view, broker) if current is Standing.LEAVING else []
     following = next_standing(
         current,
         request,
         caught_up=caught_up,
-        leads=lambda: fencing.leads_any(view, broker_id),
+        leads=lambda: bool(left) or fencing.leads_any(view, broker_id),
         may_leave=lambda: progress.may_leave(broker_id, view.image.brokers),
     )
     gone = fencing.newly_offline(view, broker, request.offline_log_dirs)
@@ -59,12 +60,12 @@ def heartbeat(
     records: list[Message] = []
     if following is Standing.UNFENCED and current is Standing.FENCED:
         records += fencing.unfence(view, broker)
-    elif following is Standing.LEAVING and current is Standing.UNFENCED:
-        records += fencing.begin_shutdown(view, broker)
+    elif following is Standing.LEAVING:
+        records += left if current is Standing.LEAVING else fencing.shutdown_step(view, broker)
     elif following in OUT and not broker.fenced:
         records += fencing.fence(view, broker)
     if gone:
-        leaving = current is Standing.UNFENCED and following is not current
+        leaving = bool(left) or (current is Standing.UNFENCED and following is not current)
         records += fencing.lose_directories(view, broker, gone, leaving=leaving)
     records += fencing.cordon(view, broker, request.cordoned_log_dirs)
     progress.applied(broker_id, offset)

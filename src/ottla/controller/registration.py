@@ -4,6 +4,8 @@ B1  A broker's epoch is the offset of the log's end when it registered; whoever 
 B6  A second process of the same id is refused while the first is heard from and its connection stands.
 B7  A broker in service is not forgotten: it would go on without a place in the cluster, and nobody would lead what it
     has. Kafka forgets it all the same.
+B9  A new incarnation waits until the last one, if that had much, has been fenced piece by piece (B8): it is told to ask
+    again, as brokers do.
 """
 
 from typing import TYPE_CHECKING
@@ -126,6 +128,16 @@ def _check(
             "Another broker is registered with that broker id. If the broker was recently restarted this should "
             "self-resolve once the heartbeat manager expires the broker's session."
         )
+        raise BrokerError(ErrorCode.DUPLICATE_BROKER_REGISTRATION, message)
+    if (
+        existing is not None
+        and other
+        and not existing.fenced
+        and sessions.knows(existing.id)
+        and fencing.has_much_to_give_up(view, existing.id)
+    ):
+        sessions.disconnected(existing.id, now, refused=True)
+        message = "The partitions of the broker that was registered with that id are being handed over."
         raise BrokerError(ErrorCode.DUPLICATE_BROKER_REGISTRATION, message)
     if request.is_migrating_zk_broker:
         message = "Controller does not support registering ZK brokers."

@@ -112,6 +112,10 @@ class Sessions:
         """Forget a broker."""
         self._by_broker.pop(broker_id, None)
 
+    def knows(self, broker_id: int) -> bool:
+        """True when a broker is listened for."""
+        return broker_id in self._by_broker
+
     def is_live(self, broker_id: int, now: Millis) -> bool:
         """True while a broker's session lasts and its connection stands."""
         listened_ms = self._attention.listen(now)

@@ -161,9 +161,10 @@ class PartitionTable:
                 self._remove(topic, index)
         for change in delta.topics.values():
             topic = image.topics.by_id[change.id]
+            config: LogConfig | None = None  # worked out once for all partitions that are new here
             for index, state in change.partitions.items():
                 if self.node_id in state.replicas:
-                    self._put(topic, index, state, image)
+                    config = self._put(topic, index, state, image, config)
                 elif (topic.id, index) in self._ids:
                     self._remove(topic, index)  # its replica here was moved away
         everything = False
@@ -219,18 +220,21 @@ class PartitionTable:
             elif name in self.asleep:
                 self.asleep[name].log.config = config
 
-    def _put(self, topic: Topic, index: int, state: PartitionState, image: Image) -> None:
+    def _put(
+        self, topic: Topic, index: int, state: PartitionState, image: Image, config: LogConfig | None
+    ) -> LogConfig | None:
         name = (topic.name, index)
         known = self.partitions.get(name)
         if known is not None and known.topic_id == topic.id:
             self._take_role(known, state, image)
-            return
+            return config
         sleeper = self.asleep.get(name)
         if sleeper is not None and sleeper.topic_id == topic.id:
             self.asleep[name] = sleeper._replace(leader_epoch=state.leader_epoch)
         else:
             self._ids[topic.id, index] = name
-            self._make(name, topic.id, state, self._config_of(topic, image))
+            config = config or self._config_of(topic, image)
+            self._make(name, topic.id, state, config)
         if len(state.replicas) > 1 and name in self.asleep:
             # Followers have to fetch, and leaders to know how far they are.
             directory = self.asleep[name].directory
@@ -241,6 +245,7 @@ class PartitionTable:
             log = partition.log
             partition.high_watermark = min(max(committed, log.start_offset), log.end_offset)
             self._take_role(partition, state, image)
+        return config
 
     def _take_role(self, partition: Partition, state: PartitionState, image: Image) -> None:
         if self.roles is None:

@@ -7,7 +7,7 @@
 Offsets inside a file count from zero and mean nothing outside it. A file without its footer is not whole.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from ottla.metadata.error import MetadataError
@@ -31,7 +31,7 @@ _FRAMES_BYTES_MAX = BATCH_BYTES_MAX - 1024 * 1024  # room for what surrounds ten
 
 
 class Checkpoint(NamedTuple):
-    """What a checkpoint file says."""
+    """What a checkpoint file says; `records` are those that nobody has taken."""
 
     records: list[Message]
     timestamp_ms: int
@@ -92,9 +92,14 @@ def frame_batch(frames: Iterable[bytes], *, base_offset: int, epoch: int, timest
     )
 
 
-def read_checkpoint(data: bytes, name: str) -> Checkpoint:
-    """What a file holds; MetadataError when it is not whole or not sound."""
+def read_checkpoint(data: bytes, name: str, take: Callable[[Message], object] | None = None) -> Checkpoint:
+    """What a file holds; MetadataError when it is not whole or not sound.
+
+    With `take` each record is handed over as it is read, and none is kept: those of a large cluster weigh more than
+    what is made of them. Whoever takes them throws that away when the file turns out not to be whole.
+    """
     records: list[Message] = []
+    take = take or records.append
     header = footer = None
     kraft_version, voters = 0, None
     end = 0
@@ -107,7 +112,7 @@ def read_checkpoint(data: bytes, name: str) -> Checkpoint:
             end = position + batch.size
             for record in read_records(data, position):
                 if not batch.is_control:
-                    records.append(decode(record.value or b""))
+                    take(decode(record.value or b""))
                     continue
                 control = read_control(record)
                 if control is None:

@@ -343,7 +343,8 @@ class Driver:
         if not chunk.is_last:
             return
         try:
-            checkpoint = self._snapshots.read(chunk.id)
+            # Whether it is sound: its records are folded once it is installed.
+            checkpoint = self._snapshots.read(chunk.id, lambda record: None)
         except MetadataError as error:
             self._world.warn(f"{error}; it is fetched again")
             self._snapshots.discard(chunk.id)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 
 from ottla.log.config import LogConfig
 from ottla.log.log import Log
@@ -10,7 +11,7 @@ from ottla.log.segment import Segment
 from ottla.metadata.error import MetadataError
 from ottla.metadata.fold import Fold
 from ottla.metadata.frame import decode
-from ottla.quorum.checkpoint import BATCH_BYTES_MAX
+from ottla.quorum.checkpoint import BATCH_BYTES_MAX, Checkpoint
 from ottla.quorum.snapshots import Snapshots
 from ottla.quorum.surroundings import QuorumSettings, Surroundings
 from ottla.raft.membership import Membership
@@ -75,7 +76,6 @@ class LoadedLog:
     snapshots: Snapshots
     fold: Fold
     membership: Membership
-    bytes_since_snapshot: int = 0
 
 
 def log_path(settings: QuorumSettings) -> str:
@@ -104,7 +104,6 @@ def load(world: Surroundings, settings: QuorumSettings, fail: Callable[[OSError]
     loaded = LoadedLog(log, snapshots, Fold(), Membership(settings.voters or NO_VOTERS))
     _load_snapshot(loaded, world.warn)
     for data, position, batch in batches(log, loaded.fold.end_offset, log.end_offset):
-        loaded.bytes_since_snapshot += batch.size
         loaded.membership.read(data, position, batch)
     return loaded
 
@@ -113,15 +112,10 @@ def _load_snapshot(loaded: LoadedLog, warn: Callable[[str], None]) -> None:
     log, snapshots = loaded.log, loaded.snapshots
     for id in reversed(snapshots.ids):
         try:
-            checkpoint = snapshots.read(id)
-            fold = Fold()
-            for offset, record in enumerate(checkpoint.records):
-                fold.apply(offset, record)
+            fold, checkpoint = _fold_snapshot(snapshots, id)
         except MetadataError as error:
             warn(f"{error}; an older snapshot is tried")
             continue
-        if id.offset > 0:
-            fold.advance(id.offset, id.epoch, checkpoint.timestamp_ms)
         loaded.fold = fold
         loaded.membership.load(id.offset - 1, checkpoint.kraft_version, checkpoint.voters)
         if id.epoch > (log.latest_epoch or 0) or id.offset > log.end_offset:
@@ -131,6 +125,14 @@ def _load_snapshot(loaded: LoadedLog, warn: Callable[[str], None]) -> None:
         _check_coverage(log, id)
         return
     _check_coverage(log, BOOTSTRAP_ID)
+
+
+def _fold_snapshot(snapshots: Snapshots, id: SnapshotId) -> tuple[Fold, Checkpoint]:
+    fold, offsets = Fold(), count()
+    checkpoint = snapshots.read(id, lambda record: fold.apply(next(offsets), record))
+    if id.offset > 0:
+        fold.advance(id.offset, id.epoch, checkpoint.timestamp_ms)
+    return fold, checkpoint
 
 
 def _check_coverage(log: Log, id: SnapshotId) -> None:
@@ -156,9 +158,9 @@ def batches(log: Log, start_offset: int, end_offset: int) -> Iterator[tuple[byte
             raise MetadataError(f"{log.path} is damaged at or after offset {offset}: {error}") from error
 
 
-def fold_batches(log: Log, fold: Fold, end_offset: int) -> None:
-    """Fold what the log holds up to `end_offset`."""
-    start_offset = fold.end_offset
+def fold_batches(log: Log, fold: Fold, end_offset: int) -> int:
+    """Fold what the log holds up to `end_offset`, and return how many bytes that were."""
+    start_offset, size_bytes = fold.end_offset, 0
     for data, position, batch in batches(log, start_offset, end_offset):
         if not batch.is_control:
             try:
@@ -170,6 +172,8 @@ def fold_batches(log: Log, fold: Fold, end_offset: int) -> None:
                     f"{log.path} is damaged at or after offset {batch.base_offset}: {error}"
                 ) from error
         fold.advance(batch.end_offset, batch.partition_leader_epoch, batch.max_timestamp)
+        size_bytes += batch.size
+    return size_bytes
 
 
 def outline_of(loaded: LoadedLog) -> Outline:
@@ -180,11 +184,7 @@ def outline_of(loaded: LoadedLog) -> Outline:
 
 def install(loaded: LoadedLog, id: SnapshotId) -> Fold:
     """Begin anew with a snapshot of the leader's, behind which the log goes on."""
-    checkpoint = loaded.snapshots.read(id)
-    fold = Fold()
-    for offset, record in enumerate(checkpoint.records):
-        fold.apply(offset, record)
-    fold.advance(id.offset, id.epoch, checkpoint.timestamp_ms)
+    fold, _ = _fold_snapshot(loaded.snapshots, id)
     loaded.snapshots.remove_before(id)
     return fold
 

@@ -224,7 +224,6 @@ class Quorum(Generic[M]):
             self._settings,
             loaded.log,
             loaded.snapshots,
-            loaded.bytes_since_snapshot,
             driver.step,
         )
         if alone:
@@ -313,7 +312,7 @@ class Quorum(Generic[M]):
         self.driver.append(data)
         if self._failure is not None:
             raise _storage_error(self._failure)
-        self._note_append(len(data))
+        self._note_bytes(len(data))
         return range(first, first + len(records))
 
     @property
@@ -324,7 +323,7 @@ class Quorum(Generic[M]):
     def _now(self) -> Millis:
         return self._world.clock.now_ms()
 
-    def _note_append(self, size_bytes: int) -> None:
+    def _note_bytes(self, size_bytes: int) -> None:
         if self._snapshotting is not None:
             self._snapshotting.bytes_since += size_bytes
 
@@ -362,11 +361,9 @@ class Quorum(Generic[M]):
         """All below `end_offset` is committed: publish it, then let the replies out."""
         if self._failure is not None or end_offset <= self.committed_offset:
             return
-        before = self.committed_offset
         self.committed_offset = end_offset
         if self._host is None:
-            fold_batches(self._started.log, self._fold, end_offset)
-            self._note_append(max(0, end_offset - before))
+            self._note_bytes(fold_batches(self._started.log, self._fold, end_offset))
             self._publish_all(self._fold.settle())
         else:
             while self._unpublished and self._unpublished[0].image.offset < end_offset:
@@ -399,7 +396,7 @@ class Quorum(Generic[M]):
     def _take_over(self) -> None:
         assert self._lead is not None
         # Raft says so once something of this epoch is committed, and with it all that was before.
-        fold_batches(self._started.log, self._fold, self.end_offset)
+        self._note_bytes(fold_batches(self._started.log, self._fold, self.end_offset))
         self._publish_all(self._fold.settle())
         check_features(self._fold.image)
         self._host = Host(self._lead(self._fold, self.kraft_version), self)

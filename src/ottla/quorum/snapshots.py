@@ -6,6 +6,7 @@ S3  Below the oldest snapshot that is kept, the log may be cut; above it, it may
 """
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ottla.metadata.content import records_of
@@ -13,6 +14,7 @@ from ottla.metadata.image import Image
 from ottla.quorum.checkpoint import Checkpoint, checkpoint_batches, read_checkpoint
 from ottla.raft.snapshot import SnapshotId
 from ottla.raft.voters import Voters
+from ottla.wire.message import Message
 from ottla.world.disk import Disk, File
 
 if TYPE_CHECKING:
@@ -42,9 +44,9 @@ class Snapshots:
         """Where a snapshot lies."""
         return f"{self._directory}/{id.file_name}"
 
-    def read(self, id: SnapshotId) -> Checkpoint:
-        """What a snapshot holds; MetadataError when it is damaged."""
-        return read_checkpoint(self._disk.read_bytes(self.path(id)), self.path(id))
+    def read(self, id: SnapshotId, take: Callable[[Message], object]) -> Checkpoint:
+        """Hand every record of a snapshot over, and return what else it holds; MetadataError when it is damaged."""
+        return read_checkpoint(self._disk.read_bytes(self.path(id)), self.path(id), take)
 
     def read_piece(self, id: SnapshotId, position: int, size_bytes_max: int) -> bytes:
         """A piece of a snapshot's file."""

@@ -35,7 +35,6 @@ class Snapshotting:
         settings: QuorumSettings,
         log: Log,
         snapshots: Snapshots,
-        bytes_since: int,
         tell: Callable[[Snapshotted | Trimmed], None],
     ) -> None:
         """`tell` is given what has become of the log."""
@@ -46,7 +45,7 @@ class Snapshotting:
         self._snapshots = snapshots
         self._since_ms = world.clock.now_ms()
         self._writer: SnapshotWriter | None = None
-        self.bytes_since = bytes_since  # written to the log since the last snapshot
+        self.bytes_since = 0  # of the log, folded since the last snapshot
         self.taken = 0
 
     def is_due(self) -> bool:

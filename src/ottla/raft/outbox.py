@@ -21,6 +21,7 @@ class Outbox:
     __slots__ = (
         "_asked",
         "_log_number",
+        "_read",
         "_ready",
         "_replies",
         "_requests",
@@ -38,6 +39,7 @@ class Outbox:
         self._requests: list[Send] = []
         self._replies: list[Reply] = []
         self._ready = Ready(0)
+        self._read: dict[tuple[int, int], bytearray] = {}  # of what this step appends, by offset and size
 
     def ask(self, node: Node, message: Message) -> int:
         """Send a request, and return its id."""
@@ -56,9 +58,19 @@ class Outbox:
     def append(self, data: bytes | bytearray) -> None:
         """Write batches."""
         self._ready.append.append(data)
+        self._read.clear()
 
     def read(self, offset: int, size_bytes_max: int) -> bytes | bytearray:
-        """What this step appends, from the batch that begins at `offset` on; at least that batch, if there is one."""
+        """What this step appends, from the batch that begins at `offset` on; at least that batch, if there is one.
+
+        A hundred observers that wait for the same are sent the same bytes, read once.
+        """
+        known = self._read.get((offset, size_bytes_max))
+        if known is None:
+            known = self._read[offset, size_bytes_max] = self._scan(offset, size_bytes_max)
+        return known
+
+    def _scan(self, offset: int, size_bytes_max: int) -> bytearray:
         found = bytearray()
         for data in self._ready.append:
             for position, batch in scan(data):
@@ -113,4 +125,5 @@ class Outbox:
         self._replies = []
         self._requests = []
         self._ready = Ready(self.number)
+        self._read.clear()
         return ready

@@ -15,7 +15,7 @@ from ottla.wire.control import ControlType, read_control
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from ottla.wire.records.metadata import BeginTransactionRecord, ConfigRecord, RemoveTopicRecord, TopicRecord
-from tests.unit.quorum.workshop import ADDRESS, HeldWorker, Workshop
+from tests.unit.quorum.workshop import ADDRESS, Deaf, HeldWorker, Workshop
 
 MOVED = Address("CONTROLLER", "127.0.0.1", 9999)
 
@@ -321,6 +321,26 @@ def test_snapshots_are_taken_when_the_log_has_grown(tmp_path: Path) -> None:
     assert shop.quorum.statistics["bytes_since_snapshot"] < 2000
 
 
+def test_who_follows_counts_the_bytes_of_the_log_toward_a_snapshot(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, static=True)
+    shop.join()
+    for number in range(40):
+        before_last = shop.quorum.end_offset
+        assert shop.create(f"t{number}") == [0]
+    shop.quorum.close()
+    log_bytes = (shop.log_path / "00000000000000000000.log").stat().st_size
+    assert log_bytes > 4_000
+    end_offset = shop.quorum.end_offset
+    shop.voters = Voters.of(Voter(id, addresses=(ADDRESS,)) for id in (1, 2))
+    shop.wires = Deaf()
+    shop.reopen(close=False)
+    assert shop.quorum.statistics["bytes_since_snapshot"] == 0, "nothing is known to be committed"
+    shop.quorum.committed(before_last)
+    assert 4_000 < shop.quorum.statistics["bytes_since_snapshot"] < log_bytes
+    shop.quorum.committed(end_offset)
+    assert shop.quorum.statistics["bytes_since_snapshot"] == log_bytes
+
+
 def test_snapshots_are_taken_when_time_has_passed(tmp_path: Path) -> None:
     shop = Workshop(tmp_path, snapshot_interval_ms=1000)
     shop.quorum.tick()
@@ -404,6 +424,8 @@ def test_a_snapshot_of_a_later_epoch_than_the_log_is_where_the_log_goes_on(tmp_p
     shop.join()
     for number in range(20):
         shop.create(f"t{number}")
+    if not shop.quorum.statistics["bytes_since_snapshot"]:
+        shop.create("t20")  # else there would be nothing to take a snapshot of
     shop.clock.ms += 3_600_000
     shop.quorum.tick()
     shop.create("of-the-old-epoch")

@@ -13,10 +13,13 @@ from ottla.metadata.delta import Delta
 from ottla.metadata.fold import Fold
 from ottla.metadata.image import Image
 from ottla.metadata.settings.layers import BrokerValues
+from ottla.quorum.driver import Answered, Wires
 from ottla.quorum.quorum import Quorum
 from ottla.quorum.storage import Format, format_storage
 from ottla.quorum.surroundings import QuorumSettings, Surroundings
+from ottla.raft.settings import Node
 from ottla.raft.voters import Address, Voter, Voters
+from ottla.wire.message import Message
 from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from ottla.wire.messages.broker_registration import BrokerRegistrationRequest
 from ottla.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -82,6 +85,13 @@ class FullDisk(RealDisk):
         return Guarded(file.path, file.size)
 
 
+class Deaf:
+    """Wires at whose other ends nobody answers."""
+
+    def ask(self, node: Node, request: Message, answered: Answered) -> None:
+        pass
+
+
 class Workshop:
     """One node's directory, and the quorum on it; `reopen` starts it again as after a stop or a crash."""
 
@@ -97,6 +107,7 @@ class Workshop:
         self.failures: list[OSError] = []
         self.heard: list[tuple[Delta, Image]] = []
         self.settings = settings
+        self.wires: Wires | None = None
         self.voters = Voters.of([Voter(1, addresses=(address,))]) if static else None
         wish = Format(CLUSTER_ID, 1, [self.directory], self.directory, () if static else (address,))
         format_storage(self.disk, self.clock, self.entropy, wish)
@@ -113,6 +124,7 @@ class Workshop:
             QuorumSettings(
                 1, self.directory, identity.directory_id, (address,), self.voters, **self.settings
             ),
+            self.wires,
         )
         quorum.listen(lambda delta, image: self.heard.append((delta, image)))
         quorum.start(self._lead)
