@@ -23,6 +23,11 @@ SEEDS = {
     "pauses": 16,
     "restarts": 16,
     "everything": 16,
+    "two-elections": 4,
+    "last-standing": 4,
+    "newcomers": 4,
+    "late-marker": 4,
+    "unsynced": 8,
 }
 CHUNK = 4  # seeds a test, so that one that fails is seen before the others have run
 

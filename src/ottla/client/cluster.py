@@ -320,7 +320,9 @@ class Cluster:
         """Take in a leader that a produce or fetch answer named (KIP-951); whether it was news."""
         known = self.topics.get(topic)
         before = None if known is None else known.leaders.get(partition)
-        if known is None or before is None or node == NO_LEADER or epoch <= before.epoch:
+        if known is None or before is None or node == NO_LEADER or epoch < before.epoch:
+            return False
+        if epoch == before.epoch and before.node != NO_LEADER:
             return False
         merged = {each.id: each for each in self.links.nodes} | {each.id: each for each in nodes}
         if node not in merged:
@@ -329,6 +331,15 @@ class Cluster:
         known.leaders[partition] = before._replace(node=node, epoch=epoch)
         self._changed()
         return True
+
+    def outdate(self, topic: str, partition: int, epoch: int) -> None:
+        """Take in that somebody has read what a leader of this epoch wrote: one of an earlier epoch leads no more."""
+        known = self.topics.get(topic)
+        before = None if known is None else known.leaders.get(partition)
+        if known is not None and before is not None and -1 < before.epoch < epoch:
+            known.leaders[partition] = before._replace(node=NO_LEADER, epoch=epoch)
+            self._changed()
+            self.stale()
 
     def _forget(self, name: str) -> None:
         topic = self.topics.pop(name, None)

@@ -349,6 +349,7 @@ class Node:
         own = image.brokers.get(self.settings.node_id)
         if own is not None:
             self.broker.epoch = self.roles.broker_epoch = own.epoch
+        self.roles.is_registered = own is not None and own.incarnation_id == self._incarnation_id
         self.roles.throttles.apply(delta, image)
         self.table.apply(delta, image)
         self.broker.adopt(image)

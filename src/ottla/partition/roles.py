@@ -50,6 +50,9 @@ class Roles:
         self.node_id = node_id
         self.image: Image | None = None
         self.broker_epoch = -1
+        # Whether the metadata knows this life of the node. Until then it leads nothing that others could have led: what
+        # it wrote in its last life, and lost, would get other bytes in the same epoch, which no follower could tell.
+        self.is_registered = True
         self.leading: dict[Partition, None] = {}
         self._refused: dict[Partition, None] = {}
         # Told of each partition that this node has led and leads no more.
@@ -79,7 +82,7 @@ class Roles:
             partition.lead(state.leader_epoch)
             if alone:
                 partition.advance(partition.durable_offset)
-        elif state.leader == self.node_id:
+        elif state.leader == self.node_id and self.is_registered:
             self._lead(partition, state)
         else:
             self._follow(partition, state)
@@ -109,7 +112,7 @@ class Roles:
         partition.follow(state.leader_epoch)
         if led and self.on_lost is not None:
             self.on_lost(partition)
-        if state.leader == NO_LEADER:
+        if state.leader in (NO_LEADER, self.node_id):
             self._stop_following(partition)
         elif changed and self._following is not None:
             self._following.follow(partition, state.leader)

@@ -117,6 +117,26 @@ def test_only_a_higher_epoch_replaces_a_leader():
     run(test)
 
 
+def test_a_leader_that_others_have_seen_replaced_is_not_asked():
+    async def test(brokers, cluster):
+        await cluster.open()
+        brokers.metadata.topics = [topic("t", (1, 5))]
+        await cluster.topic("t")
+        cluster.outdate("t", 0, 5)
+        cluster.outdate("u", 0, 9)
+        assert cluster.leader("t", 0)[:2] == (1, 5)
+        cluster.outdate("t", 0, 6)
+        await cluster.refresh()
+        assert cluster.leader("t", 0) is None, "whoever says that it leads in epoch 5 does not know better"
+        assert cluster.learn_leader("t", 0, 2, 6, [])
+        cluster.outdate("t", 0, 8)
+        brokers.metadata.topics = [topic("t", (1, 8))]
+        await cluster.refresh()
+        assert cluster.leader("t", 0)[:2] == (1, 8)
+
+    run(test)
+
+
 def test_a_topic_made_anew_under_its_name_starts_over():
     async def test(brokers, cluster):
         await cluster.open()

@@ -205,13 +205,12 @@ class Positions:
 
     def position(self, partition: TopicPartition, offset: int, epoch: int) -> Position:
         """Return a position with whoever leads the partition, as far as that is known."""
+        # A leader that is cut off does not know it, has nothing of what came after it, and would have us go back.
+        self._cluster.outdate(*partition, epoch)
         leader = self._cluster.leader(*partition)
-        if leader is None:
-            return Position(offset, epoch)
-        if epoch > leader.epoch:
-            # Somebody has heard of a younger leader than we have.
-            self._cluster.stale()
-        return Position(offset, epoch, leader.node, leader.epoch)
+        return (
+            Position(offset, epoch) if leader is None else Position(offset, epoch, leader.node, leader.epoch)
+        )
 
 
 def _needs_offset(reading: Reading) -> bool:

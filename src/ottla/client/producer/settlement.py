@@ -37,10 +37,11 @@ STALE = frozenset(
         ErrorCode.REQUEST_TIMED_OUT,
     }
 )
-# After these the broker may have the batch all the same.
+# After these the broker may have the batch all the same: it may have lost the lead after it wrote it (KAFKA-13574).
 _DOUBTFUL = frozenset(
     {
         ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
         ErrorCode.REQUEST_TIMED_OUT,
         ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
         ErrorCode.KAFKA_STORAGE_ERROR,

@@ -4,7 +4,7 @@ S1  Whatever happens follows from the seed: time, chance, the network and the di
 S2  The digest covers every piece of data that arrived anywhere, and when; two runs that agree in it were the same.
 """
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
@@ -135,9 +135,9 @@ class Client:
 
 
 class Fleet:
-    """One cluster and its clients."""
+    """One cluster and its clients. `properties` are those of the nodes that are not as in every run."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, properties: Mapping[str, str] | None = None) -> None:
         self.seed = seed
         self.timeline = Timeline()
         self.fabric = Fabric(self.timeline, SeededEntropy(seed * 11 + 1))
@@ -149,10 +149,8 @@ class Fleet:
         self.clients: dict[str, Client] = {}
         self._lives: dict[str, int] = {}
         self.faults: list[str] = []
-        properties = dict(_PROPERTIES)
-        self.machines = {
-            id: Machine(id, self.timeline, self.fabric, seed, properties, self.note) for id in NODES
-        }
+        given = _PROPERTIES | dict(properties or {})
+        self.machines = {id: Machine(id, self.timeline, self.fabric, seed, given, self.note) for id in NODES}
 
     # Telling
 
@@ -238,12 +236,13 @@ class Fleet:
         for place in places:
             replicas = self.replicas(place)
             leaders = [each for each in replicas.values() if each.is_leader]
-            if len(replicas) < len(NODES) or len(leaders) != 1 or leaders[0].leadership is None:
+            if len(leaders) != 1:
                 return False
-            leader = leaders[0]
-            if len(leader.leadership.isr) < len(NODES):  # type: ignore[union-attr]
+            leadership = leaders[0].leadership
+            count = 1 if leadership is None else len(NODES)  # alone, or everywhere
+            if len(replicas) < count or (leadership is not None and len(leadership.isr) < count):
                 return False
-            end_offset = leader.log.end_offset
+            end_offset = leaders[0].log.end_offset
             if any(
                 each.log.end_offset != end_offset or each.high_watermark != end_offset
                 for each in replicas.values()

@@ -21,6 +21,7 @@ from ottla.sim.checkers.watermark_holds import WatermarkHolds
 from ottla.sim.checkers.whole_transactions import WholeTransactions
 from ottla.sim.cluster.fleet import NODES, Client, Fleet
 from ottla.sim.cluster.history import Place
+from ottla.sim.cluster.ordeals import ORDEALS
 from ottla.sim.cluster.perils import KINDS, Peril
 from ottla.sim.cluster.scenarios.scenario import Scenario
 from ottla.sim.cluster.workloads import consume, copy
@@ -53,7 +54,7 @@ class Run:
     """One run. What stands in `without` is left out: perils and workloads by their names."""
 
     def __init__(self, scenario: Scenario, seed: int, without: Collection[str] = ()) -> None:
-        self.fleet = Fleet(seed)
+        self.fleet = Fleet(seed, scenario.properties)
         self._entropy = SeededEntropy(seed)
         self._scenario = scenario
         workloads = self._draw_work()
@@ -160,7 +161,7 @@ class Run:
     async def _strike(self, peril: Peril) -> None:
         await asyncio.sleep(peril.at_s)
         self.fleet.note("fate", str(peril))
-        await KINDS[peril.kind](self.fleet, peril, self.workloads)
+        await (KINDS | ORDEALS)[peril.kind](self.fleet, peril, self.workloads)
 
     def _heal(self) -> None:
         fleet = self.fleet

@@ -5,13 +5,39 @@ from dataclasses import dataclass
 
 from ottla.sim.cluster.fleet import Step
 from ottla.sim.cluster.run import Run
-from ottla.sim.cluster.scenarios import blackout, cuts, deaths, everything, pauses, power, restarts
+from ottla.sim.cluster.scenarios import (
+    blackout,
+    cuts,
+    deaths,
+    everything,
+    last_standing,
+    late_marker,
+    newcomers,
+    pauses,
+    power,
+    restarts,
+    two_elections,
+    unsynced,
+)
 from ottla.sim.cluster.scenarios.scenario import Scenario
 from ottla.sim.violation import Violation
 
 SCENARIOS: dict[str, Scenario] = {
     each.SCENARIO.name: each.SCENARIO
-    for each in (deaths, power, blackout, cuts, pauses, restarts, everything)
+    for each in (
+        deaths,
+        power,
+        blackout,
+        cuts,
+        pauses,
+        restarts,
+        everything,
+        two_elections,
+        last_standing,
+        newcomers,
+        late_marker,
+        unsynced,
+    )
 }
 
 

@@ -614,6 +614,22 @@ def test_what_heartbeats_say_and_when():
     play(test)
 
 
+def test_a_coordinator_that_says_it_is_none_is_not_asked_without_pause():
+    """Too few replicas in sync for its records: whoever looks for it finds the same one again, at once."""
+
+    async def test(mini):
+        options = {"group_protocol": "consumer", "retry_backoff_ms": 40}
+        async with consumer_on(mini, group_id="g", **options) as consumer:
+            await consumer.subscribe(["t"])
+            mini.refuse("ConsumerGroupHeartbeat", ErrorCode.COORDINATOR_NOT_AVAILABLE, 1_000)
+            await consumer.poll(400)
+            assert 3 <= len(mini.asked_for("ConsumerGroupHeartbeat")) <= 20
+            mini.refusals["ConsumerGroupHeartbeat"].clear()
+            await settled(consumer, T0)
+
+    play(test)
+
+
 def test_what_is_taken_away_is_committed_and_let_go_of_first():
     async def test(mini):
         mini.append("t", 0, b"a")

@@ -189,6 +189,19 @@ def test_nothing_new_leaves_before_the_fate_of_what_was_given_up_is_known() -> N
     assert len(bench.take()) == 1
 
 
+def test_a_leader_that_is_none_any_more_may_have_written_it() -> None:
+    """Nothing behind it is numbered anew, or it would be written twice (KAFKA-13574)."""
+    bench, identity, batches = bench_with(2, delivery_timeout_ms=31_000)
+    batches[1].created_at = 120.0
+    bench.clock.now = 131.5
+    bench.settle(batches[0], ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    assert batches[0].done and identity.has_unresolved
+    assert not identity.bump()
+    bench.settle_well(batches[1])
+    assert identity.resolve() == {bench.lane(): False}
+    assert not identity.bump()
+
+
 def test_what_was_given_up_and_lost_means_another_epoch() -> None:
     bench, identity, batches = bench_with(2, delivery_timeout_ms=31_000)
     bench.clock.now = 131.5

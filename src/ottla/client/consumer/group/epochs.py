@@ -60,6 +60,7 @@ class EpochMember(ABC):
         self._names: dict[bytes, str] = {}
         self._polling = False
         self._paused_until = 0.0
+        self._moves = 0  # of the coordinator, in a row, without an answer between
         self.failure: Exception | None = None
         self.heartbeats = 0
 
@@ -167,6 +168,7 @@ class EpochMember(ABC):
                 refused(answer.error_code, answer.error_message, about=f"group {self._coordinator.group_id}")
             )
             return
+        self._moves = 0
         now = self._now()
         interval_s = answer.heartbeat_interval_ms / 1000
         if interval_s != self._heart.interval_s:
@@ -192,7 +194,12 @@ class EpochMember(ABC):
         self._forget_sent()
         if code in MOVED:
             self._coordinator.lose()
-            self._heart.hurry(self._now())
+            self._moves += 1
+            if self._moves == 1:
+                self._heart.hurry(self._now())
+            else:
+                # It is the one that was found anew, and cannot answer: too few replicas may be in sync for it.
+                self._pause()
         elif code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             self._pause()
         elif code is ErrorCode.TOPIC_AUTHORIZATION_FAILED:

@@ -19,3 +19,4 @@ class Scenario:
     work: dict[str, int] = field(
         default_factory=lambda: {"produce": 100, "consume": 60, "copy": 60, "topics": 30}
     )  # how often, in a hundred runs
+    properties: dict[str, str] = field(default_factory=dict)  # of the nodes, beside what all runs have

@@ -21,6 +21,7 @@ class _Notes(RebalanceListener):
         self._fleet = fleet
         self.fresh: dict[Place, int] = {}
         self.next: dict[Place, int] = {}
+        self.epochs: dict[Place, int] = {}  # of the last record
 
     def on_assigned(self, partitions: Collection[TopicPartition]) -> None:
         for place in partitions:
@@ -91,9 +92,13 @@ class Consuming(Workload):
             attempted = history.attempted.get((GROUP, place), 0)
             history.begun.append(Begun(GROUP, client.process.name, place, record.offset, floor, attempted))
         notes.next[place] = record.offset + 1
+        notes.epochs[place] = record.leader_epoch
 
     async def _commit(self, client: Client, consumer: Consumer, notes: _Notes) -> None:
-        offsets = {TopicPartition(*place): OffsetAndMetadata(offset) for place, offset in notes.next.items()}
+        offsets = {
+            TopicPartition(*place): OffsetAndMetadata(offset, leader_epoch=notes.epochs[place])
+            for place, offset in notes.next.items()
+        }
         if not offsets:
             return
         for place, committed in offsets.items():

@@ -6,7 +6,7 @@ from contextlib import suppress
 from ottla.client.consumer.consumer import Consumer
 from ottla.client.errors import ClientError, TimedOut
 from ottla.client.producer.producer import Producer
-from ottla.client.record import Record, TopicPartition
+from ottla.client.record import OffsetAndMetadata, Record, TopicPartition
 from ottla.sim.cluster.fleet import Client, Fleet
 from ottla.sim.cluster.history import DONE, UNDONE, Place, Transacted
 from ottla.sim.cluster.workloads.workload import LOG, OUT, PARTITIONS, Workload
@@ -57,7 +57,7 @@ class Copying(Workload):
         number = self._numbers
         transaction = Transacted(client.process.name)
         self.fleet.history.transactions.append(transaction)
-        offsets: dict[TopicPartition, int] = {}
+        offsets: dict[TopicPartition, OffsetAndMetadata] = {}
         try:
             producer.begin_transaction()
             for record in records:
@@ -65,7 +65,9 @@ class Copying(Workload):
                 place = (OUT, client.entropy.below(PARTITIONS))
                 transaction.values.append((place, value))
                 await producer.send(*place[:1], value, partition=place[1])
-                offsets[record.topic_partition] = record.offset + 1
+                offsets[record.topic_partition] = OffsetAndMetadata(
+                    record.offset + 1, leader_epoch=record.leader_epoch
+                )
             await producer.send_offsets(offsets, consumer.group_metadata)
             if client.entropy.random() < _ABORTS:
                 await producer.abort_transaction()
@@ -84,8 +86,8 @@ class Copying(Workload):
                 with suppress(ClientError):
                     consumer.seek(record.topic_partition, record.offset)
         else:
-            for (topic, index), offset in offsets.items():
-                self._copied[topic, index] = offset
+            for (topic, index), copied in offsets.items():
+                self._copied[topic, index] = copied.offset
 
     @property
     def is_over(self) -> bool:
