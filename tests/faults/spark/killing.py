@@ -45,7 +45,7 @@ def driver_too_late(arena: Arena, _: random.Random) -> None:
 
 
 def worker(arena: Arena, chance: random.Random) -> None:
-    """A process that runs a task dies in the midst of it: as it reads its records."""
+    """A process that reads records dies in the midst of it: one that runs a task, or the one that plans them."""
 
     def is_ours(client_port: int) -> bool:
         return owner(client_port, arena.driver.family()) is not None

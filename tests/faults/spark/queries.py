@@ -43,12 +43,13 @@ def _run(spark: "SparkSession", kind: str, bootstrap: str, checkpoint: str, batc
             time.sleep(0.2)
 
 
-def _read(spark: "SparkSession", bootstrap: str, batch_rows: int) -> "DataFrame":
+def _read(spark: "SparkSession", bootstrap: str, batch_rows: int, **more: str) -> "DataFrame":
     options = {
         "kafka.bootstrap.servers": bootstrap,
         "subscribe": SOURCE,
         "startingOffsets": "earliest",
         "maxOffsetsPerTrigger": str(batch_rows),
+        **more,
     }
     return spark.readStream.format("ottla").options(**options).load()
 
@@ -62,7 +63,7 @@ def _batch_number() -> str:
 
 
 def _copy(spark: "SparkSession", bootstrap: str, checkpoint: str, batch_rows: int) -> None:
-    frame = _read(spark, bootstrap, batch_rows)
+    frame = _read(spark, bootstrap, batch_rows, minPartitions="8")  # so that tasks fetch for themselves
     rows = frame.selectExpr("cast(value as string) as value", "partition")
     options = {"kafka.bootstrap.servers": bootstrap, "topic": "copy", "checkpointLocation": checkpoint}
     stamped = rows.mapInArrow(_stamped, "value string, partition int")

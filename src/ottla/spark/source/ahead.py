@@ -36,6 +36,8 @@ class Ahead:
     def begin(self, start: Reached, end: Reached) -> None:
         """Fetch what lies between two ends, if that is little."""
         self._drop()
+        if self._options.partitions_min is not None:
+            return  # ranges that small are cut smaller yet
         tasks = [
             Task(*each, start.offsets[each], offset, end.ids.get(each.topic, ""))
             for each, offset in end.offsets.items()

@@ -118,3 +118,14 @@ def test_a_topic_made_anew_is_not_fetched_by_the_offsets_of_the_old_one():
         assert not mini.asked_for("Fetch")
 
     play(test)
+
+
+def test_ranges_that_are_cut_for_more_tasks_are_not_fetched():
+    async def test(mini, connection, chosen):
+        mini.append("t", 0, b"0", b"1", b"2")
+        ahead = ahead_of(connection, chosen)
+        ahead.begin(*between({T0: 0}, {T0: 3}))
+        await asyncio.sleep(0.02)
+        assert not mini.asked_for("Fetch")
+
+    play(test, options(minPartitions=8))
