@@ -7,6 +7,7 @@
 
 import itertools
 import re
+import signal
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -19,6 +20,10 @@ from tests.peers.deadline import eventually
 from tests.peers.server import Server
 
 _serial = itertools.count(1)
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell's background job ignores it, and so would all commands that are started, and interrupted, here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Few coordinators, so that the topics behind them are made in a moment, and groups that are assigned at once.
 SETTINGS = {

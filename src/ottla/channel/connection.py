@@ -363,7 +363,7 @@ class Connection(asyncio.BufferedProtocol):
             sent = self._push(parts)
             if sent == size:
                 return
-            parts = [memoryview(b"".join(parts))[sent:]]
+            parts = _behind(parts, sent)
         transport.writelines(parts)
 
     def owe(self, reply: Reply) -> None:
@@ -422,6 +422,15 @@ class Connection(asyncio.BufferedProtocol):
         """The peer reads again."""
         self._writable = True
         self._go_on()
+
+
+def _behind(parts: list[Any], sent: int) -> list[Any]:
+    """What is left of buffers whose first `sent` bytes have gone, without copying any of it."""
+    for number, part in enumerate(parts):
+        if sent < len(part):
+            return [memoryview(part)[sent:], *parts[number + 1 :]]
+        sent -= len(part)
+    return []
 
 
 class Ready:

@@ -24,6 +24,7 @@ class Transport:
         self.peer = peer
         self.written = bytearray()
         self.writes = 0
+        self.parts: list[bytes] = []
         self.ended = False
         self.closed = False
         self.reading = True
@@ -46,6 +47,7 @@ class Transport:
     def writelines(self, parts: list[bytes]) -> None:
         assert not self.closed
         self.writes += 1
+        self.parts += parts
         for part in parts:
             self.written += part
 
@@ -155,6 +157,24 @@ def test_what_the_kernel_does_not_take_goes_to_the_transport(taken):
     feed(connection, frame(b"?"))  # never past what the transport holds back
     assert len(pushed) == 1
     assert transport.written.endswith(b"abcdef")
+
+
+@pytest.mark.parametrize("taken", [0, 1, 80_000, 80_001, 80_003, 120_000, 160_003])
+def test_what_is_left_of_large_buffers_is_not_copied(taken):
+    parts = [b"a" * 80_000, bytearray(b"bcd"), memoryview(b"e" * 80_000)]
+    connections = Connections(
+        frame_bytes_max=100,
+        total_max=3,
+        per_address_max=3,
+        call_soon=TURNS.append,
+        pusher=lambda _: lambda parts: taken,
+    )
+    connection, transport = connect(lambda c, *_: c.reply(list(parts)), connections=connections)
+    feed(connection, frame(b"?"))
+    assert transport.written == b"".join(parts)[taken:]
+    origins = [parts[0], parts[1], parts[2].obj]
+    left = [memoryview(each).obj for each in transport.parts]
+    assert all(any(each is origin for origin in origins) for each in left)
 
 
 @settings(max_examples=200, deadline=None)
