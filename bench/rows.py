@@ -141,6 +141,7 @@ ROWS = (
     Row("durable.raw_mb_per_s", "the same, flush=ack (Kafka: no fsync), plain socket", "MB/s"),
     Row("consume.mb_per_s", "consume 1 KB, librdkafka", "MB/s"),
     Row("consume.cpu_ms_per_mb", "… CPU a megabyte", "ms", _at_most(1.0)),
+    Row("consume.small_per_s", "consume 100 B, librdkafka", "1/s"),
     Row("consume.raw_mb_per_s", "consume 1 KB, plain socket", "MB/s"),
     Row("consume.raw_cpu_ms_per_mb", "… CPU a megabyte", "ms"),
     Row("latency.p50_ms", "end to end at 1,000 msg/s, p50", "ms", _at_most(0.6)),

@@ -153,6 +153,7 @@ class Connection(asyncio.BufferedProtocol):
         "listener",
         "on_close",
         "owed",
+        "pace",
         "peer",
         "session",
         "touched",
@@ -165,6 +166,7 @@ class Connection(asyncio.BufferedProtocol):
         self.owed: deque[Reply] = deque()
         self.closed = False
         self.session: Any = None
+        self.pace: Any = None  # at which this peer reads, if it reads much
         self.on_close: list[Callable[[], None]] = []
         self.peer = ""
         self.touched = connections.tick

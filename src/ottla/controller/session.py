@@ -16,6 +16,9 @@ S4  When nobody is heard, and there are two or more to hear, the fault is more l
 S5  The controller's own node has no session: they stop together. A new controller, and a new broker, begin with the
     pace of `broker.heartbeat.interval.ms`. The last controller has fallen silent before and speaks at once if it lives,
     so it is waited for as one that speaks often.
+S6  A broker that only an earlier controller has heard keeps its seat from another process for a beat, no longer: whoever
+    lives hears of the new controller and speaks at once. After a start of all nodes those that went down last are still
+    in service by the metadata, and would keep themselves out until they are missed.
 """
 
 from dataclasses import dataclass
@@ -39,10 +42,11 @@ class Patience:
 
 
 class _Session:
-    __slots__ = ("closed_ms", "heard_ms", "pace_ms", "refuses")
+    __slots__ = ("closed_ms", "expected_ms", "heard_ms", "pace_ms", "refuses")
 
     def __init__(self, heard_ms: int, pace_ms: int) -> None:
         self.heard_ms = heard_ms
+        self.expected_ms: int | None = None  # since when; None once it was heard
         self.pace_ms = pace_ms  # the longest wait between two heartbeats of late
         self.closed_ms: int | None = None
         self.refuses = False
@@ -67,9 +71,10 @@ class Sessions:
 
     def expect(self, broker_id: int, now: Millis) -> None:
         """Begin to listen for a broker that another controller has heard: its next heartbeat is due now."""
-        pace_ms = self._patience.pace_ms
         if broker_id != self._node_id:
-            self._begin(broker_id, self._attention.listen(now) - pace_ms, now)
+            listened_ms = self._attention.listen(now)
+            session = self._begin(broker_id, listened_ms - self._patience.pace_ms, now)
+            session.expected_ms = listened_ms
 
     def touch(self, broker_id: int, now: Millis) -> None:
         """Note that a broker was heard from."""
@@ -85,7 +90,7 @@ class Sessions:
         gap_ms = heard_ms - session.heard_ms
         session.pace_ms = max(gap_ms, session.pace_ms - session.pace_ms * gap_ms // LEARNING_MS)
         session.heard_ms = heard_ms
-        session.closed_ms = None
+        session.expected_ms = session.closed_ms = None
         session.refuses = False
 
     def disconnected(self, broker_id: int, now: Millis, *, refused: bool = False) -> None:
@@ -122,6 +127,8 @@ class Sessions:
         session = self._by_broker.get(broker_id)
         if session is None or session.closed_ms is not None:
             return False
+        if session.expected_ms is not None:  # S6
+            return listened_ms < session.expected_ms + self._patience.silence_ms // BEATS_MISSED
         return listened_ms < self._due_ms(session, alone=self._hears_nobody())
 
     def stale(self, now: Millis) -> int | None:
@@ -136,10 +143,11 @@ class Sessions:
         self._look_ms = now
         return first
 
-    def _begin(self, broker_id: int, heard_ms: int, now: Millis) -> None:
+    def _begin(self, broker_id: int, heard_ms: int, now: Millis) -> _Session:
         if not self._by_broker:
             self._look_ms = now + PULSE_MS
-        self._by_broker[broker_id] = _Session(heard_ms, self._patience.pace_ms)
+        session = self._by_broker[broker_id] = _Session(heard_ms, self._patience.pace_ms)
+        return session
 
     def _due_ms(self, session: _Session, *, alone: bool) -> int:
         patience, resumed_ms = self._patience, self._attention.resumed_ms

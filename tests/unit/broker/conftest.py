@@ -158,7 +158,9 @@ class Station:
             self.broker, {OFFSETS.name: self.broker.coordination.groups}
         )
         self.broker.share = ShareCoordination(self.broker, self.reports.append)
-        self.connection = SimpleNamespace(listener=LISTENER, peer="127.0.0.1", closed=False, on_close=[])
+        self.connection = SimpleNamespace(
+            listener=LISTENER, peer="127.0.0.1", closed=False, on_close=[], pace=None
+        )
         self.quorum.listen(self._follow)
         self.quorum.start(self._lead)
         self._join()

@@ -150,6 +150,23 @@ def test_the_last_controller_is_waited_for_as_one_that_speaks_often() -> None:
     assert PATIENCE.silence_ms <= watch.gone[2] <= PATIENCE.silence_ms + 2 * PULSE_MS
 
 
+def test_who_was_heard_by_an_earlier_controller_only_keeps_its_seat_for_a_beat() -> None:
+    watch = Watch()
+    for broker in (2, 3):
+        watch.sessions.expect(broker, watch.now)
+    watch.paces = {3: 200}
+    watch.run(400)
+    assert watch.sessions.is_live(2, watch.now)
+    watch.run(200)
+    assert not watch.sessions.is_live(2, watch.now), "another process may take its place"
+    assert watch.sessions.is_live(3, watch.now)
+    assert watch.gone == {}, "but it is not given up for that"
+    watch.sessions.touch(2, watch.now)
+    assert watch.sessions.is_live(2, watch.now)
+    watch.run(700, 2)
+    assert watch.sessions.is_live(2, watch.now), "and has a whole session once it was heard"
+
+
 def test_a_new_controller_may_be_told_who_is_gone() -> None:
     watch = Watch()
     for broker in (2, 3):

@@ -290,7 +290,7 @@ def test_few_descriptors_for_many_logs(tmp_path):
     assert open_files() <= before + 64
 
 
-class CountingDisk(RealDisk):
+class AskedDisk(RealDisk):
     """Counts what a start asks of the disk, by the name of the question."""
 
     def __init__(self):
@@ -310,7 +310,7 @@ def test_two_thousand_logs_start_without_a_look_into_them(tmp_path):
     for n in range(0, 2000, 100):
         put(directory.logs["many", n], n)
     directory.close()
-    disk = CountingDisk()
+    disk = AskedDisk()
     directory = open_directory(tmp_path, disk)
     assert len(directory.logs) == 2000
     assert all(log.is_dormant for log in directory.logs.values())

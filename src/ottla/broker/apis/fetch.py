@@ -12,6 +12,7 @@ from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.fetch_session import FetchSession, Wanted
 from ottla.broker.leader_hint import TOLD_WITH, hint
+from ottla.broker.pace import BULK_BYTES, Pace
 from ottla.broker.selector import NOBODY, RACK_AWARE, preferred_replica
 from ottla.channel.connection import Connection
 from ottla.partition.partition import Partition
@@ -76,9 +77,29 @@ def handle(
     if request.rack_id and follower is None and broker.settings["replica.selector.class"] == RACK_AWARE:
         fetch.rack, fetch.came_by = request.rack_id, connection.listener
     response = fetch.read()
-    if request.max_wait_ms <= 0 or fetch.settled or fetch.bytes_read >= request.min_bytes:
-        return fetch.answer(response)
-    return fetch.park(response, connection)
+    if request.max_wait_ms > 0 and not fetch.settled and fetch.bytes_read < request.min_bytes:
+        connection.pace = None
+        return fetch.park(response, connection)
+    if fetch.bytes_read >= BULK_BYTES and follower is None:
+        return _paced(fetch.answer(response), fetch.bytes_read, request.max_wait_ms, connection, broker)
+    connection.pace = None
+    return fetch.answer(response)
+
+
+def _paced(
+    response: FetchResponse, size_bytes: int, wait_ms_max: int, connection: Connection, broker: Broker
+) -> FetchResponse | Pending:
+    """Answer a reader that has much to read, as quickly as it can take it."""
+    now = broker.clock.monotonic() * 1000
+    pace: Pace | None = connection.pace
+    if pace is None:
+        pace = connection.pace = Pace(now)
+    delay = min(pace.delay(now, size_bytes), wait_ms_max)
+    if delay < 1:
+        return response
+    pending = Pending()
+    broker.call_later(delay / 1000, lambda: pending.resolve(response))
+    return pending
 
 
 def _follower(request: FetchRequest, version: int) -> tuple[int, int] | None:
