@@ -13,6 +13,7 @@ from typing import Any
 
 from ottla.partition.partition import Partition
 from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.messages.fetch import FetchRequest
 
 Key = tuple[str | bytes, int]  # topic name up to v12, topic id from v13, and the partition
 
@@ -56,6 +57,18 @@ class Wanted:
         self.fetched_epoch = asked.last_fetched_epoch
         self.own_start_offset = asked.log_start_offset
         self.known_watermark = asked.high_watermark
+
+
+def all_wanted(request: FetchRequest, by_id: bool) -> list[Wanted]:
+    """What a fetch without a session wants."""
+    found = []
+    for topic in request.topics:
+        name = topic.topic_id if by_id else topic.topic
+        for part in topic.partitions:
+            wanted = Wanted((name, part.partition))
+            wanted.update(part)
+            found.append(wanted)
+    return found
 
 
 class FetchSession:

@@ -17,6 +17,11 @@ Y3  Whoever comes to the end of what there is, or asks for little, begins anew.
                        +----silence, B did not----> FREE
 """
 
+from ottla.broker.api import Pending
+from ottla.broker.broker import Broker
+from ottla.channel.connection import Connection
+from ottla.wire.messages.fetch import FetchResponse
+
 BULK_BYTES = 64 << 10
 _SILENCE_MS = 500.0
 _BURST_BYTES_MIN = 4 << 20
@@ -85,3 +90,19 @@ class Pace:
                 self.rate = 0.0
                 return
         self.rate = max(average, slower)
+
+
+def at_its_pace(
+    answer: FetchResponse, size_bytes: int, wait_ms_max: int, connection: Connection, broker: Broker
+) -> FetchResponse | Pending:
+    """Answer a reader that has much to read, as quickly as it can take it."""
+    now = broker.clock.monotonic() * 1000
+    pace: Pace | None = connection.pace
+    if pace is None:
+        pace = connection.pace = Pace(now)
+    delay = min(pace.delay(now, size_bytes), wait_ms_max)
+    if delay < 1:
+        return answer
+    pending = Pending()
+    broker.call_later(delay / 1000, lambda: pending.resolve(answer))
+    return pending

@@ -16,9 +16,9 @@ S4  When nobody is heard, and there are two or more to hear, the fault is more l
 S5  The controller's own node has no session: they stop together. A new controller, and a new broker, begin with the
     pace of `broker.heartbeat.interval.ms`. The last controller has fallen silent before and speaks at once if it lives,
     so it is waited for as one that speaks often.
-S6  A broker that only an earlier controller has heard keeps its seat from another process for a beat, no longer: whoever
-    lives hears of the new controller and speaks at once. After a start of all nodes those that went down last are still
-    in service by the metadata, and would keep themselves out until they are missed.
+S6  A broker that only an earlier controller has heard keeps its seat from another process for a beat, no longer:
+    whoever lives hears of the new controller and speaks at once. After a start of all nodes those that went down last
+    are still in service by the metadata, and would keep themselves out until they are missed.
 """
 
 from dataclasses import dataclass

@@ -10,9 +10,9 @@ from typing import Any
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
-from ottla.broker.fetch_session import FetchSession, Wanted
+from ottla.broker.fetch_session import FetchSession, Wanted, all_wanted
 from ottla.broker.leader_hint import TOLD_WITH, hint
-from ottla.broker.pace import BULK_BYTES, Pace
+from ottla.broker.pace import BULK_BYTES, at_its_pace
 from ottla.broker.selector import NOBODY, RACK_AWARE, preferred_replica
 from ottla.channel.connection import Connection
 from ottla.partition.partition import Partition
@@ -50,7 +50,7 @@ def handle(
             size = sum(len(topic.partitions) for topic in request.topics)
             session = sessions.open(by_id, size, now_ms, follower is not None)
         if session is None:
-            wanted = _all_wanted(request, by_id)
+            wanted = all_wanted(request, by_id)
     else:
         try:
             session = sessions.find(request.session_id, epoch, by_id, now_ms)
@@ -81,25 +81,10 @@ def handle(
         connection.pace = None
         return fetch.park(response, connection)
     if fetch.bytes_read >= BULK_BYTES and follower is None:
-        return _paced(fetch.answer(response), fetch.bytes_read, request.max_wait_ms, connection, broker)
+        answer = fetch.answer(response)
+        return at_its_pace(answer, fetch.bytes_read, request.max_wait_ms, connection, broker)
     connection.pace = None
     return fetch.answer(response)
-
-
-def _paced(
-    response: FetchResponse, size_bytes: int, wait_ms_max: int, connection: Connection, broker: Broker
-) -> FetchResponse | Pending:
-    """Answer a reader that has much to read, as quickly as it can take it."""
-    now = broker.clock.monotonic() * 1000
-    pace: Pace | None = connection.pace
-    if pace is None:
-        pace = connection.pace = Pace(now)
-    delay = min(pace.delay(now, size_bytes), wait_ms_max)
-    if delay < 1:
-        return response
-    pending = Pending()
-    broker.call_later(delay / 1000, lambda: pending.resolve(response))
-    return pending
 
 
 def _follower(request: FetchRequest, version: int) -> tuple[int, int] | None:
@@ -108,17 +93,6 @@ def _follower(request: FetchRequest, version: int) -> tuple[int, int] | None:
         return (request.replica_id, -1) if request.replica_id >= 0 else None
     state = request.replica_state
     return (state.replica_id, state.replica_epoch) if state is not None and state.replica_id >= 0 else None
-
-
-def _all_wanted(request: FetchRequest, by_id: bool) -> list[Wanted]:
-    found = []
-    for topic in request.topics:
-        name = topic.topic_id if by_id else topic.topic
-        for part in topic.partitions:
-            wanted = Wanted((name, part.partition))
-            wanted.update(part)
-            found.append(wanted)
-    return found
 
 
 class _Fetch:
