@@ -17,6 +17,7 @@ class Result:
     sizes: dict[str, int]
     rounds: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     name: str = "broker"
+    made: dict[str, str] = field(default_factory=dict)  # by which command each figure was, if by another one
 
     def add(self, product: str, figures: dict[str, float]) -> None:
         for name, figure in figures.items():
@@ -29,16 +30,32 @@ class Result:
         }
 
     def write(self, directory: Path) -> None:
-        """Leave a page, the figures as JSON and a picture in the directory, under the name of the result."""
+        """Leave a page, the figures as JSON and a picture in the directory, under the name of the result.
+
+        A run may be of some scenarios only; the figures of others stay, if machine and sizes are still the same.
+        """
         from bench.plot import draw  # loads matplotlib, which a run that writes nothing can do without
 
         directory.mkdir(parents=True, exist_ok=True)
+        self.keep(directory / f"{self.name}.json")
         medians = self.medians()
         (directory / f"{self.name}.json").write_text(
             json.dumps(self.document(), indent=1, ensure_ascii=False) + "\n"
         )
         (directory / f"{self.name}.md").write_text(self.page())
         draw(medians, directory / f"{self.name}.svg")
+
+    def keep(self, path: Path) -> None:
+        """Take over what an earlier run has measured and this one has not."""
+        before = json.loads(path.read_text()) if path.exists() else {}
+        if before.get("machine") != self.machine or before.get("sizes") != self.sizes:
+            return
+        measured = {figure for found in self.rounds.values() for figure in found}
+        for product, found in before["rounds"].items():
+            for figure, rounds in found.items():
+                if figure not in measured:
+                    self.rounds.setdefault(product, {})[figure] = rounds
+                    self.made[figure] = before.get("made", {}).get(figure, before["command"])
 
     def document(self) -> dict[str, object]:
         medians = self.medians()
@@ -58,6 +75,7 @@ class Result:
         ]
         return {
             "command": self.command,
+            "made": self.made,
             "machine": self.machine,
             "sizes": self.sizes,
             "rows": rows,
@@ -66,10 +84,11 @@ class Result:
 
     def page(self) -> str:
         facts = ", ".join(f"{name} {fact}" for name, fact in self.machine.items())
+        commands = " and ".join(f"`{each}`" for each in dict.fromkeys([*self.made.values(), self.command]))
         lines = [
             "# Ottla beside Apache Kafka",
             "",
-            f"Made by `{self.command}` on: {facts}.",
+            f"Made by {commands} on: {facts}.",
             "Figures are medians of all rounds; the two took turns. MB are 10⁶ bytes of record values.",
             "",
             f"![Each required figure relative to its limit]({self.name}.svg)",
