@@ -15,9 +15,9 @@ PARTS = ("numpy", "pyarrow", "pyspark")
 WORDS = """\
 Figures are medians of all rounds in one warm session of Spark, local[2]; formats and servers took turns. Records are
 100 bytes in 4 partitions: {read_records:,} are read and copied, streams take {batch_rows:,} a batch, and
-{write_records:,} are written. `ottla` reads committed records and writes exactly once, Spark's own connector reads
-uncommitted ones and writes at least once. CPU is that of Spark, its workers and the server. The delay is from a
-producer's send to a read-committed consumer at {delay_per_second} records a second, each batch
+{write_records:,} are written, after a few unmeasured ones. `ottla` reads committed records and writes exactly once,
+Spark's own connector reads uncommitted ones and writes at least once. CPU is that of Spark, its workers and the server.
+The delay is from a producer's send to a read-committed consumer at {delay_per_second} records a second, each batch
 following on the last."""
 
 

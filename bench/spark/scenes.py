@@ -20,6 +20,8 @@ from tests.peers.server import Server
 
 PARTITIONS = 4
 VALUE_BYTES = 100
+# Spark ends processes of Python that were idle for a minute, and other scenarios take longer than that.
+WARMING_ROWS = 1_000
 _serial = itertools.count(1)
 
 
@@ -128,7 +130,9 @@ def keyed(scene: Scene, format: str) -> dict[str, float]:
 
 
 def _write(scene: Scene, format: str, name: str, *, keyed: bool) -> dict[str, float]:
-    count, topic = scene.sizes.write_records, scene.fresh()
+    first, count, topic = scene.fresh(), scene.sizes.write_records, scene.fresh()
+    scene.driver.call(tasks.write, format, scene.bootstrap, first, WARMING_ROWS, VALUE_BYTES, keyed)
+    scene.drop(first)
     given = (format, scene.bootstrap, topic, count, VALUE_BYTES, keyed)
     seconds, cpu = scene.timed(count, tasks.write, *given)
     found = scene.driver.call(tasks.committed, scene.bootstrap, topic)

@@ -73,6 +73,7 @@ def session_defaults(master: Master, machine: int, settings: Mapping[str, str]) 
     if master.is_local:
         # Nobody else is to reach it, and its name may lead anywhere.
         found |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        found["spark.python.daemon.module"] = "ottla.spark.daemon"
         # The other way to write a checkpoint starts processes (readlink, chmod) for each file of it. Both look
         # whether the file is there and then rename, so neither is the safer one.
         found["spark.sql.streaming.checkpointFileManagerClass"] = _BY_FILE_SYSTEM

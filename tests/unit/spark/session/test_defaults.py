@@ -59,6 +59,7 @@ def test_a_local_session() -> None:
     assert found["spark.ui.enabled"] == "false"
     assert found["spark.driver.host"] == found["spark.driver.bindAddress"] == "127.0.0.1"
     assert found["spark.python.unix.domain.socket.enabled"] == "true"
+    assert found["spark.python.daemon.module"] == "ottla.spark.daemon"
     assert found["spark.sql.streaming.checkpointFileManagerClass"].endswith(
         "FileSystemBasedCheckpointFileManager"
     )
@@ -71,5 +72,6 @@ def test_a_session_on_a_cluster() -> None:
     found = session_defaults(parse("yarn"), 16, {"spark.executor.instances": "4"})
     assert found["spark.sql.shuffle.partitions"] == "4"
     assert "spark.driver.host" not in found
+    assert "spark.python.daemon.module" not in found
     assert "spark.sql.streaming.checkpointFileManagerClass" not in found
     assert "spark.sql.shuffle.partitions" not in session_defaults(parse("yarn"), 16, {})
