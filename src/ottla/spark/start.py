@@ -22,10 +22,12 @@ from ottla.spark.failure import SparkFailure, translated
 from ottla.spark.launch import agree, java_packages, launch, too_late
 from ottla.spark.master import Master, parse
 from ottla.world.network import is_served
+from ottla.world.turnstile import turnstile
 
 _NAME = "ottla"
 _SHELL = "pyspark-shell"
 _LOCAL = "local[*]"
+_REGISTERING = turnstile()
 _SET_BY_STREAMS = (
     "SPARK_AUTH_SOCKET_TIMEOUT",
     "SPARK_BUFFER_SIZE",
@@ -73,7 +75,7 @@ def register(spark: SparkSession) -> SparkSession:
     thread of its own calls this there first.
     """
     adopt()
-    with _prepared(spark):
+    with _REGISTERING, _prepared(spark):
         spark.dataSource.register(OttlaSource)
     # A session of Spark Connect has no Java of its own, nor threads there.
     java = getattr(spark, "_jvm", None)
