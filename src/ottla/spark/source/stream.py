@@ -7,7 +7,7 @@ connection and what it knows (`Follower`). The other goes with every task, and r
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import InputPartition
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
@@ -19,7 +19,6 @@ from pyspark.sql.types import StructType
 
 from ottla.spark.source.bundle import bundled, ranges_of
 from ottla.spark.source.columns import check_schema
-from ottla.spark.source.handing import HandingReader
 from ottla.spark.source.offsets import Reached
 from ottla.spark.source.options import SourceOptions, parse
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from ottla.spark.source.following import Follower
 
 
-class StreamReader(HandingReader, SupportsTriggerAvailableNow):
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans batches, in the driver, and reads ranges of them, in tasks."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
@@ -103,9 +102,7 @@ class StreamReader(HandingReader, SupportsTriggerAvailableNow):
         connection, follower = self._following()
         planned = connection.run(follower.plan(Reached.of(start), Reached.of(end)))
         self._fetching(connection).give(planned)
-        found = bundled(planned, self._options.records_per_partition_min)
-        self._hand_over(self._options, found)
-        return found
+        return bundled(planned, self._options.records_per_partition_min)
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         """Return the records of a range."""
