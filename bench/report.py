@@ -50,11 +50,11 @@ class Result:
         before = json.loads(path.read_text()) if path.exists() else {}
         if before.get("machine") != self.machine or before.get("sizes") != self.sizes:
             return
-        measured = {figure for found in self.rounds.values() for figure in found}
         for product, found in before["rounds"].items():
+            own = self.rounds.setdefault(product, {})
             for figure, rounds in found.items():
-                if figure not in measured:
-                    self.rounds.setdefault(product, {})[figure] = rounds
+                if figure not in own:
+                    own[figure] = rounds
                     self.made[figure] = before.get("made", {}).get(figure, before["command"])
 
     def document(self) -> dict[str, object]:

@@ -33,6 +33,14 @@ def test_figures_of_other_scenarios_stay(tmp_path):
     assert third.made == {"requests.per_s": "one"}
 
 
+def test_figures_of_the_other_product_stay(tmp_path):
+    path = put(tmp_path / "broker.json", result("one", {"start.first_ack_s": 2.0}))
+    alone = Result("two", dict(MACHINE), dict(SIZES))
+    alone.add("ottla", {"start.first_ack_s": 1.0})
+    alone.keep(path)
+    assert alone.medians() == {"ottla": {"start.first_ack_s": 1.0}, "kafka": {"start.first_ack_s": 2.0}}
+
+
 @pytest.mark.parametrize("other", [{"machine": {"cores": "4"}}, {"sizes": {"megabytes": 6}}])
 def test_figures_of_another_machine_or_size_do_not(tmp_path, other):
     path = put(tmp_path / "broker.json", result("one", {"requests.per_s": 1.0}, **other))
