@@ -12,6 +12,8 @@ PY := $(BIN)/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input --quiet
 INSTALL := $(PIP) install --require-hashes
 ITSELF := $(PIP) install --no-deps --no-build-isolation --editable .
+# Without its bytecode a broker takes twice as long to start, and where PYTHONDONTWRITEBYTECODE is set nobody else writes it.
+COMPILE := $(PY) -m compileall -q src
 # Looked up only when an environment has to be made.
 FIND_PYTHON := for name in python3 python3.14 python3.13 python3.12 python3.11; do \
 	command -v $$name >/dev/null && $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name && break; done
@@ -35,6 +37,7 @@ help:
 	@echo 'make clean    remove the environment and all caches; data stays'
 
 run: $(VENV)/.run
+	@$(COMPILE)
 	@exec $(BIN)/ottla dev --data '$(DATA)' $(ARGS)
 
 # Beside a running `make run`: words are written, and counted on Spark as they come.
@@ -56,6 +59,7 @@ test-outside: $(VENV)/.test
 	$(PYTEST) $(OUTSIDE) -m 'not long' $(ARGS)
 
 check: $(VENV)/.test
+	@$(COMPILE)
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
@@ -71,6 +75,7 @@ soak: $(VENV)/.test
 	$(PYTEST) tests -m long --ignore=tests/compat --ignore=tests/client --ignore=tests/spark --timeout=0 $(ARGS)
 
 bench: $(VENV)/.bench
+	@$(COMPILE)
 	$(PY) -m bench $(ARGS)
 
 format: $(VENV)/.test
@@ -108,6 +113,7 @@ $(VENV)/.run: $(VENV)/.python requirements/run.lock pyproject.toml hatch_build.p
 	@echo 'installing what Ottla needs'
 	@$(INSTALL) --requirement requirements/run.lock
 	@$(ITSELF)
+	@$(COMPILE)
 	@touch $@
 
 $(VENV)/.spark: $(VENV)/.run requirements/spark.lock

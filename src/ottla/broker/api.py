@@ -66,19 +66,19 @@ class Pending:
 
     __slots__ = (
         "_began",
-        "_connection",
-        "_correlation_id",
         "_dispatcher",
         "_message",
         "_route",
         "_then",
+        "connection",
+        "correlation_id",
         "parts",
     )
 
     def __init__(self) -> None:
         self.parts: list[Any] | None = None
         self._message: Message | None = None
-        self._connection: Connection | None = None
+        self.connection: Connection | None = None
         self._then: Callable[[Message], object] | None = None
 
     def then(self, callback: Callable[[Message], object]) -> None:
@@ -96,10 +96,10 @@ class Pending:
         began: float,
     ) -> None:
         """Take a place in the connection's order of replies, for a request that came at `began`."""
-        self._connection = connection
+        self.connection = connection
         self._dispatcher = dispatcher
         self._route = route
-        self._correlation_id = correlation_id
+        self.correlation_id = correlation_id
         self._began = began
         connection.owe(self)
         message, self._message = self._message, None
@@ -110,16 +110,21 @@ class Pending:
         """Answer. Whoever calls is not the one to blame for an answer that cannot be written."""
         assert self._message is None, "a reply is resolved once"
         self._message = message
-        connection = self._connection
+        connection = self.connection
         if connection is None:
             if self._then is not None:
                 self._then(message)
             return
         route = self._route
         try:
-            self.parts = route.parts(message, self._correlation_id)
+            parts = route.parts(message, self.correlation_id)
         except Exception as error:  # noqa: BLE001
             self._dispatcher.failed(connection, route, error)
             return
-        connection.settle()
-        route.took(self._dispatcher.now() - self._began)
+        self.send(parts)
+
+    def send(self, parts: list[Any]) -> None:
+        """Answer a connection with what is encoded already."""
+        self.parts = parts
+        self.connection.settle()  # type: ignore[union-attr]
+        self._route.took(self._dispatcher.now() - self._began)

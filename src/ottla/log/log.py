@@ -41,9 +41,7 @@ from ottla.world.disk import Bytes, Disk, File
 
 _appended = tuple.__new__  # of an Appended: its own constructor costs three times as much
 _unpack_header = BATCH_HEADER.unpack_from
-_stamp = struct.Struct(
-    ">qii"
-).pack_into  # `stamp` without its frame: the length between the two fields is written anew
+_stamp = struct.Struct(">qii").pack_into  # `stamp` without its frame: the length in between is written anew
 _CRC_FROM = 21
 _PLAIN_BITS = CODEC_MASK | LOG_APPEND_TIME | CONTROL
 _CODEC_MAX = Codec.ZSTD.value
@@ -74,9 +72,7 @@ class Log(LogFiles):
     is_dormant: ClassVar[bool] = False
     is_nascent: ClassVar[bool] = False
 
-    _checkpoints: tuple[
-        int, int
-    ]  # of a log that has not been opened yet: its start offset and recovery point
+    _checkpoints: tuple[int, int]  # start offset and recovery point of a log that has not been opened yet
 
     def __init__(
         self, home: Home, disk: Disk, path: str, topic: str, partition: int, config: LogConfig
@@ -366,6 +362,13 @@ class Log(LogFiles):
         begin, stop = tail.extent(offset, end_offset, size_bytes_max, file.size, at_least_one)
         return file.read(begin, stop - begin) if stop else b""
 
+    def newest(self, offset: int) -> bytes | None:
+        """Return the last batch if it begins at `offset` and is kept in memory, and no transaction is undecided."""
+        producers = self._producers
+        if offset != self._tail.newest_offset or producers.ongoing or producers.unreplicated:
+            return None
+        return self._tail.newest
+
     def _read_older(self, offset: int, size_bytes_max: int, end_offset: int, at_least_one: bool) -> Bytes:
         """Read where the index has to be asked."""
         segments, bases = self._segments, self._bases
@@ -387,10 +390,7 @@ class Log(LogFiles):
 
     def aborted_transactions(self, start_offset: int, end_offset: int) -> list[tuple[int, int]]:
         """Return producer id and first offset of the aborted transactions that touch `[start_offset, end_offset)`."""
-        return [
-            (aborted.producer_id, aborted.first_offset)
-            for aborted in lookup.aborted_transactions(self._segments, self._bases, start_offset, end_offset)
-        ]
+        return lookup.aborted_transactions(self._segments, self._bases, start_offset, end_offset)
 
     @property
     def first_unstable_offset(self) -> int | None:

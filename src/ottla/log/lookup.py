@@ -62,11 +62,11 @@ def max_timestamp(segments: list[Segment]) -> Found | None:
 
 def aborted_transactions(
     segments: list[Segment], bases: list[int], start_offset: int, end_offset: int
-) -> list[AbortedTransaction]:
-    """Return the aborted transactions that touch `[start_offset, end_offset)`, in the order of their markers."""
-    found: list[AbortedTransaction] = []
+) -> list[tuple[int, int]]:
+    """Return producer and first offset of aborted transactions that touch `[start_offset, end_offset)`, by marker."""
+    found = list[AbortedTransaction]()
     for at in range(max(bisect_right(bases, start_offset) - 1, 0), len(segments)):
         index = segments[at].transaction_index
         if (index.count or index.torn) and index.collect(start_offset, end_offset, found):
             break
-    return found
+    return [(each.producer_id, each.first_offset) for each in found] if found else []

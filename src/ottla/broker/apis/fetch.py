@@ -12,6 +12,7 @@ from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.fetch_session import FetchSession, Wanted, all_wanted
 from ottla.broker.leader_hint import TOLD_WITH, hint
+from ottla.broker.newest import newest
 from ottla.broker.pace import BULK_BYTES, at_its_pace
 from ottla.broker.selector import NOBODY, RACK_AWARE, preferred_replica
 from ottla.channel.connection import Connection
@@ -99,6 +100,7 @@ class _Fetch:
     """One fetch request: read, and if need be parked and read again."""
 
     __slots__ = (
+        "_alone",
         "_broker",
         "_by_id",
         "_bytes_max",
@@ -236,17 +238,11 @@ class _Fetch:
                     giving = roles.throttles.giving
                     if giving.named:
                         giving.record(partition, len(data))
-            if self._committed:
-                part.aborted_transactions = (
-                    [
-                        Aborted(producer_id=producer_id, first_offset=first_offset)
-                        for producer_id, first_offset in log.aborted_transactions(offset, end_offset)
-                    ]
-                    if part.records
-                    else []
-                )
-            else:
-                part.aborted_transactions = None
+            part.aborted_transactions = [] if self._committed else None
+            if self._committed and part.records and (aborted := log.aborted_transactions(offset, end_offset)):
+                part.aborted_transactions = [
+                    Aborted(producer_id=producer_id, first_offset=first) for producer_id, first in aborted
+                ]
         except (BrokerError, OSError) as error:
             partition.fetch_failures += 1
             if isinstance(error, OSError):
@@ -370,6 +366,7 @@ class _Fetch:
                     found[partition] = wanted, part
             if not self.bytes_read and len(found) == len(parts):
                 self._parked = self.answer(parts), found
+                self._alone = len(parts) == 1 and self._by_id and self.follower is None and not self.rack
         if self._bytes_min > 1:
             for wanted, _ in parts:
                 if wanted.partition is not None:
@@ -434,11 +431,15 @@ class _Fetch:
         left = self._bytes_max
         for partition in self._grown:
             wanted, part = found[partition]
+            if self._alone and (whole := newest(wanted, partition, self._committed, pending)) is not None:
+                pending.send(whole)
+                break
             self._fill(part, wanted, partition, left)
             size = len(part.records or b"")
             left = max(0, left - size)
             self.bytes_read += size
-        pending.resolve(response)
+        else:
+            pending.resolve(response)
         self._unpark()
 
 
