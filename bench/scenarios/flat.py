@@ -24,7 +24,8 @@ def flat(stage: Stage) -> dict[str, float]:
         for turn in range(sizes.flat_repeats):
             _fill(server, f"small-{turn}", sizes.flat_small_megabytes)
             os.sync()  # what was filled must not be written back while rates are taken
-            for kind, topic in (("small", f"small-{turn}"), ("large", "large")):
+            pair = [("small", f"small-{turn}"), ("large", "large")]
+            for kind, topic in pair if turn % 2 else reversed(pair):
                 for name, rate in _rates(server, topic, sizes.requests // 2).items():
                     figures[f"flat.{kind}_{name}"].append(rate)
     return {name: statistics.median(rates) for name, rates in figures.items()}

@@ -33,6 +33,7 @@ KILLS = count("OTTLA_KILLS", 39)
 KILLS_KAFKA = count("OTTLA_KILLS", 22)
 KILLS_OF_EXECUTORS = count("OTTLA_KILLS", 10)
 PER_SECOND = 150
+BATCHES_BETWEEN_MAX = 4
 pytestmark = pytest.mark.long  # each starts a Spark and kills it
 FEW = {"offsets.topic.num.partitions": "5", "transaction.state.log.num.partitions": "5"}
 
@@ -65,6 +66,7 @@ def under_fire(
         for number, kill in enumerate(kills):
             if any(each in DRIVER_KILLS for each in kills[number:]):
                 arena.prepare()
+            arena.let_pass(chance.randint(0, BATCHES_BETWEEN_MAX))
             at = time.monotonic()
             kill(arena, chance)
             taken = time.monotonic() - at

@@ -111,5 +111,11 @@ def connected(settings: Settings) -> Connection:
     return pool.made.get(_key(settings)) or pool.thread.run(pool.connection(settings))
 
 
+def known(settings: Settings) -> Connection | None:
+    """Return the connection for these settings if this process has one; nothing is waited for."""
+    pool = _pool
+    return pool.made.get(_key(settings)) if pool is not None and pool.thread.is_alive else None
+
+
 def _key(settings: Settings) -> tuple[object, ...]:
     return (settings.kind, *sorted((name, repr(settings[name])) for name in settings.given))

@@ -108,6 +108,14 @@ class Arena:
             checkpoint = self._directory / "checkpoints" / kind
             self.driver.call(queries.start, kind, self.bootstrap, str(checkpoint), BATCH_ROWS)
 
+    def let_pass(self, batches: int) -> None:
+        """Let every query finish so many batches in peace."""
+        goals = {kind: self.ledger(kind).done() + batches for kind in self.kinds}
+        deadline = time.monotonic() + STILL_SECONDS_MAX
+        while any(self.ledger(kind).done() < goal for kind, goal in goals.items()):
+            assert time.monotonic() < deadline, f"no batch is finished:\n{self.words()}"
+            time.sleep(0.02)
+
     def strike(self, trap: Trap) -> None:
         """Set a trap, and wait until it has done its work."""
         self.wait(self.gate.set(trap))

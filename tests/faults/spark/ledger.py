@@ -25,6 +25,10 @@ class Ledger:
         done = _numbers(self._checkpoint / "commits")
         return self._ends(done[-1]) if done else [0] * self._partitions
 
+    def done(self) -> int:
+        """How many batches Spark calls done."""
+        return len(_numbers(self._checkpoint / "commits"))
+
     def _ends(self, number: int) -> list[int]:
         line = (self._checkpoint / "offsets" / str(number)).read_text().splitlines()[2]
         by_partition = json.loads(line)[SOURCE]

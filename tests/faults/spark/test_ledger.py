@@ -24,7 +24,7 @@ def checkpoint(directory: Path) -> Ledger:
 def test_how_far_a_query_has_come(tmp_path: Path) -> None:
     assert Ledger(tmp_path, 2).committed() == [0, 0] and Ledger(tmp_path, 2).ends() == []
     ledger = checkpoint(tmp_path)
-    assert ledger.committed() == [2, 1]
+    assert ledger.committed() == [2, 1] and ledger.done() == 2
     assert ledger.ends() == [[2, 0], [2, 1], [3, 1]]
 
 

@@ -288,3 +288,32 @@ def test_read_committed_stops_at_the_last_stable_offset(station):
     part = parts(station.ask(fetch.API, read, 12))["t", 0]
     assert (part.last_stable_offset, offsets(part)) == (5, [0, 2, 3, 4])
     assert [(a.producer_id, a.first_offset) for a in part.aborted_transactions] == [(9, 2)]
+
+
+def test_whoever_reads_committed_waits_on_while_a_transaction_is_open(station):
+    from ottla.wire.control import end_transaction_batch
+
+    station.create("t")
+    mine = pend(station, request(("t", 0, 0), max_wait_ms=500, isolation_level=1))
+    theirs = pend(station, request(("t", 0, 0), max_wait_ms=500))
+    partition = station.produce("t", producer_id=9, producer_epoch=0, base_sequence=0, transactional=True)
+    station.settle(100)
+    assert offsets(parts(theirs._message)["t", 0]) == [0]
+    assert mine._message is None
+    marker = end_transaction_batch(
+        commit=True, producer_id=9, producer_epoch=0, coordinator_epoch=0, timestamp_ms=station.clock.ms
+    )
+    partition.append_own(marker, station.clock.ms)
+    station.settle()
+    assert offsets(parts(mine._message)["t", 0]) == [0, 1]
+
+
+def test_whoever_reads_committed_hears_of_another_epoch_all_the_same(station):
+    station.create("t")
+    partition = station.table.by_name("t", 0)
+    wish = request(("t", 0, 0), max_wait_ms=500, isolation_level=1)
+    wish.topics[0].partitions[0].current_leader_epoch = partition.leader_epoch
+    waiting = pend(station, wish)
+    partition.lead(partition.leader_epoch + 1)
+    station.settle()
+    assert parts(waiting._message)["t", 0].error_code == ErrorCode.FENCED_LEADER_EPOCH

@@ -380,6 +380,11 @@ class _Fetch:
         """A partition has grown; answer once the growth adds up to what was asked for."""
         if self._pending is None or (self.follower is not None and self._is_held_back(partition)):
             return
+        if self._committed and self._parked is not None:
+            wanted, part = self._parked[1][partition]
+            same = part.last_stable_offset == partition.log.last_stable_offset(partition.high_watermark)
+            if same and partition.refusal is None and wanted.leader_epoch in (-1, partition.leader_epoch):
+                return  # it may see nothing of transactions that are open
         grown = self._grown
         first = not grown
         grown[partition] = None
@@ -427,8 +432,7 @@ class _Fetch:
             pending.resolve(self.answer(self.read()))
             return
         # Nothing but what has grown is read again, and the client has it before we tidy up.
-        response, found = self._parked
-        left = self._bytes_max
+        (response, found), left = self._parked, self._bytes_max
         for partition in self._grown:
             wanted, part = found[partition]
             if self._alone and (whole := newest(wanted, partition, self._committed, pending)) is not None:

@@ -43,5 +43,5 @@ class BatchWriter(DataSourceArrowWriter):
         writing.commit(self._options, self._name, messages, self._options.batch_id)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Clear away what tasks have left; no transaction is open but within `commit`."""
-        writing.clear(messages)
+        """Clear away what tasks have left, and what was written of it early."""
+        writing.abort(self._options, self._name, messages)

@@ -10,10 +10,10 @@ The mark is the text beside the offset: `ottla:<query id>:<batch id>`. It stands
 they are known, else on those of the output with their ends, so that nobody sees a group that lags.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ottla.client.record import OffsetAndMetadata
+from ottla.client.record import OffsetAndMetadata, TopicPartition
 
 _WORD = "ottla"
 
@@ -45,3 +45,8 @@ class Marker(NamedTuple):
             mark is not None and mark.query_id == self.query_id and mark.batch_id >= self.batch_id
             for mark in marks
         )
+
+
+def marked(marker: Marker, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Return the offsets with the marker beside them."""
+    return {place: OffsetAndMetadata(offset, metadata=str(marker)) for place, offset in offsets.items()}

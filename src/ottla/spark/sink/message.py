@@ -13,6 +13,8 @@ class Spooled(WriterCommitMessage):
 
     query_id: str | None
     spool: Spool
+    token: str
+    """What no other attempt of any task has."""
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from ottla.spark.connection import Connection, connected
 from ottla.spark.sink.carrier import Carrier, Ends
 from ottla.spark.sink.encoding import Sealed
-from ottla.spark.sink.marker import Marker
+from ottla.spark.sink.marker import Marker, marked
 from ottla.spark.sink.message import Written
 from ottla.spark.sink.options import SinkOptions
 from ottla.spark.sink.task import Assignment, chunks, encoder
-from ottla.spark.sink.transaction import abort, begin, end, is_written, marked
+from ottla.spark.sink.transaction import abort, begin, end, is_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,10 +28,8 @@ if TYPE_CHECKING:
 def write_alone(options: SinkOptions, name: str | None, rows: "Iterator[pa.RecordBatch]") -> Written:
     """Write the rows of a task, in its own transaction, unless they are written."""
     task = Assignment()
-    query_id = options.query_id or task.query_id
-    batch_id = task.batch_id if options.batch_id is None else options.batch_id
-    marker = None if query_id is None or batch_id is None else Marker(query_id, batch_id)
-    own = f"{name or f'ottla-{query_id}'}-{task.part}"
+    marker = task.marker(options)
+    own = f"{name or f'ottla-{options.query_id or task.query_id}'}-{task.part}"
     connection = connected(options.settings())
     lone: Lone | None = None
     for batches in chunks(encoder(options, connection).encode(rows)):

@@ -7,16 +7,20 @@ of several that commit for a query, taking turns; each then finds itself fenced 
 V1  A carrier that is kept has no open transaction, and knows which batch it was that it has ended last.
 V2  It is taken out to be used, and kept again only after it has ended well.
 V3  A name under which a kept carrier was found fenced is not kept for a while: it would be fenced again.
+V4  Of the batch that comes next it may have begun the transaction, if tasks have told of it (`early`).
 """
 
 from collections import OrderedDict
-from typing import NamedTuple
-from weakref import WeakKeyDictionary
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary, ref
 
+from ottla.client.errors import ClientError
 from ottla.client.settings.resolve import Settings
 from ottla.spark.connection import Connection
 from ottla.spark.sink.carrier import Carrier
+from ottla.spark.sink.early import Early, box_of, read
 from ottla.spark.sink.marker import Marker
+from ottla.world.mailbox import Box
 
 _KEPT_MAX = 8
 _TURNS_WITHOUT = 20
@@ -24,31 +28,45 @@ _TURNS_WITHOUT = 20
 Key = tuple[object, ...]
 
 
-class Kept(NamedTuple):
+@dataclass(slots=True)
+class Kept:
     """A carrier between two batches."""
 
     carrier: Carrier
+    name: str
     last: Marker
+    checkpoint: str | None
+    early: Early | None = None
+
+    async def close(self) -> None:
+        """End everything; what is left open the next beginning aborts, or the time."""
+        if self.early is not None:
+            self.early.forsake()
+        await self.carrier.close()
 
 
 class Sessions:
     """The carriers that one connection keeps; every call is made on the loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = ref(connection)
         self._kept: OrderedDict[Key, Kept] = OrderedDict()
+        self._boxes: dict[Key, Box] = {}
         self._shared: dict[Key, int] = {}
 
-    async def take(self, settings: Settings, marker: Marker | None) -> Carrier | None:
+    async def take(self, settings: Settings, marker: Marker | None) -> Kept | None:
         """Return a carrier that may go on with this batch, if one is kept."""
         kept = self._kept.pop(_key(settings), None)
         if kept is None:
             return None
         if marker is not None and kept.last.precedes(marker):
-            return kept.carrier
-        await kept.carrier.close()
+            return kept
+        await kept.close()
         return None
 
-    async def keep(self, settings: Settings, carrier: Carrier, last: Marker | None) -> None:
+    async def keep(
+        self, settings: Settings, carrier: Carrier, last: Marker | None, checkpoint: str | None
+    ) -> None:
         """Keep a carrier that has ended a batch, or close it."""
         key = _key(settings)
         turns = self._shared.get(key, 0)
@@ -57,14 +75,60 @@ class Sessions:
                 self._shared[key] = turns - 1
             await carrier.close()
             return
-        self._kept[key] = Kept(carrier, last)
+        name = str(settings["transactional.id"])
+        self._kept[key] = Kept(carrier, name, last, checkpoint)
+        await self._listen(key, name)
         while len(self._kept) > _KEPT_MAX:
-            _, oldest = self._kept.popitem(last=False)
-            await oldest.carrier.close()
+            key, oldest = self._kept.popitem(last=False)
+            if key in self._boxes:
+                self._boxes.pop(key).take_down()
+            if oldest.early is not None:
+                await oldest.early.drop()
+            await oldest.close()
 
     def is_shared(self, settings: Settings) -> None:
         """Take in that another process writes in the same name."""
         self._shared[_key(settings)] = _TURNS_WITHOUT
+
+    async def withdraw(self, settings: Settings) -> None:
+        """Abort what was begun early under a name: its batch has failed."""
+        key = _key(settings)
+        kept = self._kept.get(key)
+        if kept is None or kept.early is None:
+            return
+        try:
+            await kept.early.undo()
+        except ClientError:
+            if self._kept.pop(key, None) is kept:
+                await kept.close()
+        else:
+            kept.early = None
+
+    async def _listen(self, key: Key, name: str) -> None:
+        box, path = self._boxes.get(key), box_of(name)
+        if path is None or (box is not None and box.is_there):
+            return
+        if box is not None:
+            self._boxes.pop(key).take_down()
+        put_up = await Box.put_up(path, lambda letter: self._told(key, letter))
+        if put_up is not None:
+            self._boxes[key] = put_up
+
+    def _told(self, key: Key, letter: bytes) -> None:
+        """A task has told of its rows."""
+        kept, connection = self._kept.get(key), self._connection()
+        if kept is None or connection is None:
+            return
+        told = read(letter)
+        if told is None or not kept.last.precedes(told.marker):
+            return
+        if kept.early is None:
+            try:
+                kept.early = Early(kept.carrier, connection, kept.name, told.marker, kept.checkpoint)
+            except ClientError:  # it cannot go on; `commit` finds out why
+                return
+        if kept.early.marker == told.marker:
+            kept.early.take(told.token, told.batches)
 
 
 _sessions: "WeakKeyDictionary[Connection, Sessions]" = WeakKeyDictionary()
@@ -74,7 +138,7 @@ def sessions_of(connection: Connection) -> Sessions:
     """Return what a connection keeps."""
     found = _sessions.get(connection)
     if found is None:
-        found = _sessions[connection] = Sessions()
+        found = _sessions[connection] = Sessions(connection)
     return found
 
 

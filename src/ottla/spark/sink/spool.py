@@ -29,12 +29,16 @@ class Folder(NamedTuple):
     @classmethod
     def draw(cls) -> "Folder":
         """Return one that nobody else has."""
-        return cls(_local(), f"ottla-{RealEntropy().uuid().hex()}")
+        return cls(local_directory(), f"ottla-{RealEntropy().uuid().hex()}")
 
     @property
     def path(self) -> str | None:
         """Its path, if it is within reach of this process."""
-        return f"{self.local}/{self.name}" if self.local is not None and self.local == _local() else None
+        return (
+            f"{self.local}/{self.name}"
+            if self.local is not None and self.local == local_directory()
+            else None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,7 @@ def _with(sealed: Sealed, buffer: bytearray) -> Sealed:
     return sealed._replace(filled=Filled(buffer, *filled[1:]))
 
 
-def _local() -> str | None:
+def local_directory() -> str | None:
+    """Return the local directory that Spark has given this process, if any."""
     found = variable("SPARK_LOCAL_DIRS")
     return None if found is None else found.split(",", 1)[0]

@@ -40,7 +40,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Clear away what tasks have left.
 
-        There is no transaction to abort: none is open but within `commit`, and if that failed without knowing whether
-        it had committed, only the marker knows, which the next attempt at this batch asks.
+        The only transaction to abort is one that was begun early. If `commit` failed without knowing whether it had
+        committed, only the marker knows, which the next attempt at this batch asks.
         """
-        writing.clear(messages)
+        writing.abort(self._options, self._options.transactional_id, messages)

@@ -14,7 +14,9 @@ from ottla.client.errors import ClientError
 from ottla.client.producer.terms import Terms
 from ottla.spark.connection import Connection, connected
 from ottla.spark.sink.carrier import Carrier, Ends
+from ottla.spark.sink.early import tell
 from ottla.spark.sink.encoding import Encoder, Sealed
+from ottla.spark.sink.marker import Marker
 from ottla.spark.sink.message import Spooled, Written
 from ottla.spark.sink.options import SinkOptions
 from ottla.spark.sink.partitioning import Partitioning, Target
@@ -44,12 +46,25 @@ class Assignment:
         batch_id = context.getLocalProperty(_BATCH_ID)
         self.batch_id = None if batch_id is None else int(batch_id)
 
+    def marker(self, options: SinkOptions) -> Marker | None:
+        """Return what marks the micro-batch, which the options of `write_batch` may name."""
+        query_id = options.query_id or self.query_id
+        batch_id = self.batch_id if options.batch_id is None else options.batch_id
+        return None if query_id is None or batch_id is None else Marker(query_id, batch_id)
 
-def spool(options: SinkOptions, folder: Folder, rows: "Iterator[pa.RecordBatch]") -> Spooled:
+
+def spool(
+    options: SinkOptions, name: str | None, folder: Folder, rows: "Iterator[pa.RecordBatch]"
+) -> Spooled:
     """Encode the rows of a task, and hand them over."""
     task = Assignment()
     batches = encoder(options, connected(options.settings())).encode(rows)
-    return Spooled(task.query_id, Spool.of(batches, folder, str(task.attempt_id)))
+    made = Spool.of(batches, folder, str(task.attempt_id))
+    token = f"{folder.name}/{task.attempt_id}"
+    marker = task.marker(options)
+    if marker is not None:
+        tell(name or f"ottla-{marker.query_id}", marker, token, made)
+    return Spooled(task.query_id, made, token)
 
 
 def plain(options: SinkOptions, rows: "Iterator[pa.RecordBatch]") -> Written:

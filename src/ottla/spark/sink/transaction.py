@@ -22,15 +22,15 @@ from dataclasses import dataclass
 
 from ottla.client.admin.offsets import Offsets
 from ottla.client.errors import ClientError, Fenced, MustAbort, Refused, TimedOut
-from ottla.client.record import OffsetAndMetadata, TopicPartition
+from ottla.client.record import TopicPartition
 from ottla.client.settings.resolve import Settings
-from ottla.spark.connection import Connection, connected
-from ottla.spark.sink.carrier import Carrier
+from ottla.spark.connection import Connection, connected, known
+from ottla.spark.sink.carrier import Carrier, Ends
 from ottla.spark.sink.checkpoint import here
-from ottla.spark.sink.marker import Marker
+from ottla.spark.sink.marker import Marker, marked
 from ottla.spark.sink.options import SinkOptions
 from ottla.spark.sink.refusal import LOGGER, NotWritten, PerhapsWritten
-from ottla.spark.sink.session import sessions_of
+from ottla.spark.sink.session import Kept, sessions_of
 from ottla.spark.sink.spool import Spool
 from ottla.wire.errors import ErrorCode
 
@@ -49,35 +49,47 @@ class Undertaking:
     spools: Sequence[Spool]
     source: Mapping[str, Mapping[TopicPartition, int]]
     """What is known of the source: offsets by the ids of their topics."""
+    tokens: Sequence[str] = ()
+    """Which attempts of tasks the spools are of."""
 
 
 def write_once(options: SinkOptions, undertaking: Undertaking) -> bool:
     """Write all of it in one transaction, unless the marker says that it is written; whether it was not."""
     settings = options.settings(undertaking.transactional_id, options.timeout_ms)
     connection = connected(options.settings())
-    return connection.run(_write_once(settings, connection, undertaking))
+    return connection.run(_write_once(settings, connection, undertaking, options.checkpoint))
 
 
-async def _write_once(settings: Settings, connection: Connection, undertaking: Undertaking) -> bool:
+def withdraw(options: SinkOptions, transactional_id: str) -> None:
+    """Abort what was begun early of a batch that has failed."""
+    connection = known(options.settings())
+    if connection is not None:
+        settings = options.settings(transactional_id, options.timeout_ms)
+        connection.run(sessions_of(connection).withdraw(settings))
+
+
+async def _write_once(
+    settings: Settings, connection: Connection, undertaking: Undertaking, checkpoint: str | None
+) -> bool:
     name, marker, sessions = undertaking.transactional_id, undertaking.marker, sessions_of(connection)
-    carrier = await sessions.take(settings, marker)
-    if carrier is not None:
+    kept = await sessions.take(settings, marker)
+    if kept is not None:
         try:
-            await _write(carrier, connection, undertaking)
+            await _go_on(kept, connection, undertaking)
         except (PerhapsWritten, Fenced) as error:
-            await carrier.close()
+            await kept.close()
             if isinstance(error, PerhapsWritten):
                 raise
             sessions.is_shared(settings)
         except ClientError as error:
             # It may have been idle for too long, say. From the beginning it fails again, or it does not.
-            await carrier.close()
+            await kept.close()
             LOGGER.info("%s begins again: %s", name, error)
         except BaseException:
-            await carrier.close()
+            await kept.close()
             raise
         else:
-            await sessions.keep(settings, carrier, marker)
+            await sessions.keep(settings, kept.carrier, marker, checkpoint)
             return True
     for left in reversed(range(_TRIES)):
         carrier = Carrier(settings, connection.cluster)
@@ -93,7 +105,7 @@ async def _write_once(settings: Settings, connection: Connection, undertaking: U
             await carrier.close()
             raise
         else:
-            await sessions.keep(settings, carrier, marker)
+            await sessions.keep(settings, carrier, marker, checkpoint)
             return written
     raise AssertionError("the last try returns or raises")
 
@@ -106,6 +118,20 @@ async def _begin_and_write(carrier: Carrier, connection: Connection, undertaking
         return False
     await _write(carrier, connection, undertaking)
     return True
+
+
+async def _go_on(kept: Kept, connection: Connection, undertaking: Undertaking) -> None:
+    """Write the next batch, or what is left to do of it."""
+    carrier, early, marker = kept.carrier, kept.early, undertaking.marker
+    if early is not None and marker is not None and early.has(marker, undertaking.tokens):
+        ends = await early.settled()
+        if not early.source:
+            await carrier.offsets(kept.name, marked(marker, _behind(ends)))
+        await end(carrier, known_again=True)
+        return
+    if early is not None:
+        await early.undo()
+    await _write(carrier, connection, undertaking)
 
 
 async def _write(carrier: Carrier, connection: Connection, undertaking: Undertaking) -> None:
@@ -124,8 +150,7 @@ async def _write(carrier: Carrier, connection: Connection, undertaking: Undertak
         else:
             ends = await carrier.carry(batches)
             if ends:
-                # Behind the last record comes the mark of the transaction itself.
-                await carrier.offsets(name, marked(marker, {place: end + 1 for place, end in ends.items()}))
+                await carrier.offsets(name, marked(marker, _behind(ends)))
     except BaseExceptionGroup as errors:
         await abort(carrier, errors.exceptions[0])
         raise errors.exceptions[0] from None
@@ -133,6 +158,11 @@ async def _write(carrier: Carrier, connection: Connection, undertaking: Undertak
         await abort(carrier, error)
         raise
     await end(carrier, known_again=marker is not None)
+
+
+def _behind(ends: Ends) -> Ends:
+    """Behind the last record comes the mark of the transaction itself."""
+    return {place: end + 1 for place, end in ends.items()}
 
 
 async def begin(carrier: Carrier) -> None:
@@ -183,8 +213,3 @@ async def abort(carrier: Carrier, because: BaseException) -> None:
         await carrier.transactor.abort()
     except ClientError as error:
         LOGGER.warning("a transaction was left open: %s", error)
-
-
-def marked(marker: Marker, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Return the offsets with the marker beside them."""
-    return {place: OffsetAndMetadata(offset, metadata=str(marker)) for place, offset in offsets.items()}

@@ -31,7 +31,7 @@ def write(
             return task.plain(options, rows)
         if options.is_portable:
             return portable.write_alone(options, name, rows)
-        return task.spool(options, folder, rows)
+        return task.spool(options, name, folder, rows)
     finally:
         settle()
 
@@ -56,9 +56,20 @@ def commit(options: SinkOptions, name: str | None, messages: Messages, batch_id:
     if marker is not None and options.checkpoint is not None:
         source = source_offsets(RealDisk(), options.checkpoint, marker.batch_id)
     if spools or source:
-        write_once(options, Undertaking(name or f"ottla-{query_id}", marker, spools, source))
+        tokens = [each.token for each in spooled if each.spool.sealed]
+        write_once(options, Undertaking(name or f"ottla-{query_id}", marker, spools, source, tokens))
     clear(messages)
     settle()
+
+
+def abort(options: SinkOptions, name: str | None, messages: Messages) -> None:
+    """Take away what tasks have left, and what was written of it early."""
+    from ottla.spark.sink.transaction import withdraw
+
+    clear(messages)
+    query_id = next((each.query_id for each in messages if isinstance(each, Spooled)), None)
+    if name is not None or query_id is not None:
+        withdraw(options, name or f"ottla-{options.query_id or query_id}")
 
 
 def clear(messages: Messages) -> None:

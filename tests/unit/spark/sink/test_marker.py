@@ -3,8 +3,7 @@
 import pytest
 
 from ottla.client.record import OffsetAndMetadata, TopicPartition
-from ottla.spark.sink.marker import Marker
-from ottla.spark.sink.transaction import marked
+from ottla.spark.sink.marker import Marker, marked
 
 
 def test_there_and_back() -> None:
