@@ -123,4 +123,5 @@ def test_many_kills_on_apache_kafka(tmp_path: Path) -> None:
     except jars.KafkaAbsent as absent:
         pytest.skip(f"Apache Kafka {jars.VERSION}: {absent}")
     chance = seeded(__file__, OTTLA_KILLS=KILLS_KAFKA)
-    under_fire(kafka, ["copy", "count"], killing.plan(KILLS_KAFKA, chance), tmp_path, chance)
+    kills = killing.plan(KILLS_KAFKA, chance, killing.KILLS_FOR_KAFKA)
+    under_fire(kafka, ["copy", "count"], kills, tmp_path, chance)

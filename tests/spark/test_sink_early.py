@@ -1,5 +1,6 @@
 """Rows that are written before Spark has called their tasks done are there once, whole, and only if it has."""
 
+import itertools
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import pytest
 pytest.importorskip("pyspark", reason="PySpark is not installed")
 
 from ottla.spark.connection import connected
-from ottla.spark.sink import early, transaction
+from ottla.spark.sink import early, session, transaction
 from ottla.spark.sink.options import SinkOptions
 from ottla.spark.sink.session import sessions_of
 from ottla.world.mailbox import post
@@ -55,9 +56,7 @@ class Observed(Query):
     def early_batch(self, batch_id: int, *parts: list[str]) -> None:
         """A batch whose tasks are all told of before it is committed."""
         messages = self.run(batch_id, *parts)
-        eventually(
-            lambda: self.begun is not None and len(self.begun._tokens) == len(list(filter(None, parts)))
-        )
+        eventually(lambda: self.begun is not None and self.begun._next == len(parts))
         self.commit(batch_id, messages)
 
 
@@ -102,16 +101,16 @@ def test_a_task_that_was_run_three_times(query: Observed, topics: Topics, topic:
     query.batch(0, ["first"])
     planned = query.writer()
     attempts = [query.attempt(0, [f"try-{number}"], 1, planned) for number in range(3)]
-    eventually(lambda: is_there(topics, topic, "try-0", "try-1", "try-2"))
+    eventually(lambda: is_there(topics, topic, "try-0"))
     query.commit(1, [attempts[accepted]])
     assert topics.read(topic) in (
         ["first", f"try-{accepted}"],
         [f"try-{accepted}", "first"],
     )
     assert query.written_late == [0, 1]
-    query.early_batch(2, ["next"])
+    query.batch(2, ["next"])
     assert sorted(topics.read(topic)) == sorted(["first", f"try-{accepted}", "next"])
-    assert query.written_late == [0, 1], "and it goes on early"
+    assert query.written_late == [0, 1, 2], "once bitten, twice shy"
 
 
 def test_a_task_that_nobody_was_told_of(
@@ -126,6 +125,20 @@ def test_a_task_that_nobody_was_told_of(
     query.commit(1, [told, untold])
     assert sorted(topics.read(topic)) == ["first", "told", "untold"]
     assert query.written_late == [0, 1]
+
+
+def test_another_attempt_than_was_told_of(
+    query: Observed, topics: Topics, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query.batch(0, ["first"])
+    planned = query.writer()
+    query.attempt(0, ["told"], 1, planned)
+    eventually(lambda: is_there(topics, topic, "told"))
+    with monkeypatch.context() as patch:
+        patch.setattr(early, "post", lambda *_: False)
+        accepted = query.attempt(0, ["accepted"], 1, planned)
+    query.commit(1, [accepted])
+    assert sorted(topics.read(topic)) == ["accepted", "first"]
 
 
 def test_a_batch_that_failed_leaves_nothing_open(query: Observed, topics: Topics, topic: str) -> None:
@@ -153,9 +166,6 @@ def test_what_nobody_asks_for_is_aborted(
     query.commit(1, messages)
     assert sorted(topics.read(topic)) == ["first", "late"]
     assert query.written_late == [0, 1]
-    monkeypatch.setattr(early, "_PATIENCE_S", 60.0)
-    query.early_batch(2, ["next"])
-    assert query.written_late == [0, 1]
 
 
 def test_the_same_batch_run_again_in_the_same_process(query: Observed, topics: Topics, topic: str) -> None:
@@ -175,10 +185,52 @@ def test_rows_of_another_batch_than_is_committed(query: Observed, topics: Topics
 
 def test_a_large_batch_is_not_begun_early(query: Observed, topics: Topics, topic: str) -> None:
     query.batch(0, ["first"])
-    messages = query.run(1, ["x" * 1000] * 100)
-    assert query.begun is None
+    messages = query.run(1, ["x" * 1000] * 100, ["small"])
+    eventually(lambda: query.begun is not None)
+    assert not query.begun.is_begun
     query.commit(1, messages)
-    assert len(topics.read(topic)) == 101
+    assert len(topics.read(topic, committed=False)) == 102
+    query.early_batch(2, ["next"])
+    assert query.written_late == [0, 1]
+
+
+def test_a_batch_of_which_a_part_is_large_is_written_once_all_the_same(
+    query: Observed, topics: Topics, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_TURNS_LATE", 2)
+    query.batch(0, ["first"])
+    query.batch(1, ["small"], ["x" * 1000] * 100)
+    assert len(topics.read(topic)) == 102
+    query.batch(2, ["two"])
+    query.early_batch(3, ["three"])
+    assert query.written_late == [0, 1, 2]
+    assert {"small", "two", "three"} <= set(topics.read(topic))
+
+
+def test_rows_are_in_the_order_of_their_tasks(
+    query: Observed, topics: Topics, topic_name: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = topics.make(f"{topic_name}-alone", 1)
+    one = Observed(monkeypatch, server.bootstrap, alone)
+    one.batch(0, ["first"])
+    for batch_id, order in enumerate(itertools.permutations(range(4)), start=1):
+        planned = one.writer()
+        rows = [
+            [f"{batch_id}-{part}-{number}" for number in range(3)] if part != 1 else [] for part in range(4)
+        ]
+        messages = {part: one.attempt(part, rows[part], batch_id, planned) for part in order}
+        eventually(lambda: one.begun is not None and one.begun._next == 4)
+        one.commit(batch_id, [messages[part] for part in range(4)])
+        assert topics.read(alone)[-9:] == rows[0] + rows[2] + rows[3]
+    assert one.written_late == [0]
+
+
+def test_a_task_without_rows_alone(query: Observed, topics: Topics, topic: str) -> None:
+    query.batch(0, ["first"])
+    query.batch(1, [], [])
+    query.early_batch(2, [], ["second"])
+    assert sorted(topics.read(topic)) == ["first", "second"]
+    assert query.written_late == [0]
 
 
 def test_another_driver_takes_over(query: Observed, topics: Topics, topic: str) -> None:

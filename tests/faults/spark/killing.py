@@ -5,7 +5,7 @@ import itertools
 import os
 import random
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ottla.wire.messages.end_txn import EndTxnRequest
 from ottla.wire.messages.fetch import FetchRequest
@@ -167,9 +167,14 @@ OTHER_KILLS: tuple[Kill, ...] = (
 )
 
 
-def plan(count: int, chance: random.Random) -> list[Kill]:
+# Apache Kafka does not survive being killed as it commits: see `Arena.kill_broker`.
+KILLS_FOR_KAFKA = tuple(
+    each for each in DRIVER_KILLS + OTHER_KILLS if each not in (broker_meanwhile, broker_after)
+)
+
+
+def plan(count: int, chance: random.Random, kinds: Sequence[Kill] = DRIVER_KILLS + OTHER_KILLS) -> list[Kill]:
     """So many kills, every kind about as often as any other, in an order of chance."""
-    kinds = DRIVER_KILLS + OTHER_KILLS
     chosen = [kinds[n % len(kinds)] for n in range(count)]
     chance.shuffle(chosen)
     return chosen

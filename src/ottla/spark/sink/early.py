@@ -7,15 +7,17 @@ transaction and writes meanwhile. What is left for `commit` is the end.
 E1  `commit` alone ends a transaction, and only if the rows in it are those of the attempts that Spark has accepted, of
     all of them and of no other. Else it is aborted and the batch is written anew, from the messages, which have it all.
 E2  Only a batch that follows the one that was ended last is begun: nobody else can have written it (V1).
-E3  What nobody has asked for after a while is aborted, so that readers do not wait for it.
-E4  No task waits for it, and whatever goes wrong with it is left to `commit`, which begins again and meets it there.
+E3  Rows are in the order of their tasks, as they are when `commit` writes them: those of a task wait for all before it.
+E4  What nobody has asked for after a while is aborted, so that readers do not wait for it.
+E5  No task waits for it, and whatever goes wrong with it is left to `commit`, which begins again and meets it there.
+E6  A batch that turns out to be large, or to have other attempts, is written twice. The next few are not begun early.
 """
 
 import asyncio
 import hashlib
 import json
 import struct
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -43,26 +45,29 @@ def box_of(name: str) -> str | None:
     return None if local is None else f"{local}/.{hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}"
 
 
-def tell(name: str, marker: Marker, token: str, spool: Spool) -> None:
-    """Tell whoever will commit a batch what a task has for it, if that is little; `token` is this attempt's alone."""
+def tell(name: str, marker: Marker, part: int, token: str, spool: Spool) -> None:
+    """Tell whoever will commit a batch what a task has for it, or that it is much; `token` is this attempt's alone."""
     path = box_of(name)
-    size = sum(len(each.filled.buffer) for each in spool.sealed)
-    if path is None or spool.file is not None or not 0 < size <= _BYTES_MAX:
+    if path is None:
         return
+    few = spool.file is None and sum(len(each.filled.buffer) for each in spool.sealed) <= _BYTES_MAX
+    sealed = spool.sealed if few else []
     heads = [
         [each.topic, each.partition, len(each.filled.buffer), *each.filled[1:4], each.filled.codec.value]
-        for each in spool.sealed
+        for each in sealed
     ]
-    head = json.dumps([str(marker), token, heads]).encode()
-    post(path, b"".join([_HEAD.pack(len(head)), head, *(each.filled.buffer for each in spool.sealed)]))
+    head = json.dumps([str(marker), part, token, heads if few else None]).encode()
+    post(path, b"".join([_HEAD.pack(len(head)), head, *(each.filled.buffer for each in sealed)]))
 
 
 class Told(NamedTuple):
-    """What a task has told: which batch it is of, its token, and its rows."""
+    """What a task has told: of which batch it is which part, its token, and its rows, unless they are too many."""
 
     marker: Marker
+    part: int
     token: str
-    batches: list[Sealed]
+    batches: list[Sealed] | None
+    size: int
 
 
 def read(letter: bytes) -> Told | None:
@@ -70,9 +75,9 @@ def read(letter: bytes) -> Told | None:
     try:
         (size,) = _HEAD.unpack_from(letter)
         place = _HEAD.size + size
-        mark, token, heads = json.loads(letter[_HEAD.size : place])
+        mark, part, token, heads = json.loads(letter[_HEAD.size : place])
         batches = []
-        for topic, partition, length, count, first_time, last_time, codec in heads:
+        for topic, partition, length, count, first_time, last_time, codec in heads or ():
             buffer = bytearray(letter[place : place + length])
             filled = Filled(buffer, count, first_time, last_time, Codec(codec))
             batches.append(Sealed(topic, partition, filled))
@@ -80,7 +85,9 @@ def read(letter: bytes) -> Told | None:
     except (ValueError, TypeError, struct.error):
         return None
     marker = Marker.parse(mark)
-    return None if marker is None or place != len(letter) else Told(marker, token, batches)
+    if marker is None or place != len(letter):
+        return None
+    return Told(marker, part, token, None if heads is None else batches, place - _HEAD.size - size)
 
 
 class Early:
@@ -91,47 +98,69 @@ class Early:
     ) -> None:
         self.marker = marker
         self.source: Ends = {}
+        self.is_begun = False
         self._carrier, self._connection, self._name, self._checkpoint = carrier, connection, name, checkpoint
-        self._tokens: set[str] = set()
-        self._rows: list[asyncio.Task[Ends]] = []
+        self._told: dict[int, Told] = {}
+        self._next = 0  # the first part that is not written
+        self._size = 0
+        self._is_spoilt = False
+        self._work: list[asyncio.Task[Ends]] = []
         self._abort: asyncio.Task[None] | None = None
-        carrier.transactor.begin()
-        self._mark = begin(self._commit_offsets())
-        self._timer = asyncio.get_running_loop().call_later(_PATIENCE_S, self._expire)
+        self._timer: asyncio.TimerHandle | None = None
 
-    def take(self, token: str, batches: Iterable[Sealed]) -> None:
-        """Write the rows of a task."""
-        if self._abort is None:
-            self._tokens.add(token)
-            self._rows.append(begin(self._carrier.carry(batches)))
+    def take(self, told: Told) -> None:
+        """Take in what a task has told, and write what may be written by now."""
+        self._size += told.size
+        if told.batches is None or told.part in self._told or self._size > _BYTES_MAX:
+            self._spoil()
+        if self._is_spoilt:
+            return
+        self._told[told.part] = told
+        while (due := self._told.get(self._next)) is not None:
+            if due.batches:
+                self._begin()
+                self._work.append(begin(self._carrier.carry(due.batches)))
+            self._next += 1
 
     def has(self, marker: Marker | None, tokens: Collection[str]) -> bool:
-        """Whether these attempts' rows are in it, all of them and nothing else (E1)."""
+        """Whether the rows of these attempts are in it, of all of them and of no other (E1)."""
         return (
-            self._abort is None
+            self.is_begun
+            and not self._is_spoilt
             and self.marker == marker
-            and len(self._rows) == len(tokens)
-            and self._tokens == set(tokens)
+            and self._next == len(tokens) == len(self._told)
+            and {each.token for each in self._told.values()} == set(tokens)
         )
+
+    def _begin(self) -> None:
+        if not self.is_begun:
+            self._carrier.transactor.begin()
+            self.is_begun = True
+            self._work.append(begin(self._commit_offsets()))
+            self._timer = asyncio.get_running_loop().call_later(_PATIENCE_S, self._spoil)
+
+    def _spoil(self) -> None:
+        self._is_spoilt = True
+        if self.is_begun and self._abort is None:
+            self._abort = begin(self._end())
 
     async def settled(self) -> Ends:
         """Wait until everything is written; return where the rows end, or raise what went wrong first."""
-        self._timer.cancel()
-        await asyncio.wait([self._mark, *self._rows])
-        self._mark.result()
+        self._cancel_timer()
+        await asyncio.wait(self._work)
         ends: Ends = {}
-        for each in self._rows:
+        for each in self._work:
             for place, end in each.result().items():
                 ends[place] = max(ends.get(place, 0), end)
         return ends
 
     async def undo(self) -> None:
         """Abort it, unless that was done; ClientError when that fails."""
-        self._timer.cancel()
-        if self._abort is None:
-            self._abort = begin(self._end())
-        await asyncio.wait([self._abort])
-        self._abort.result()
+        self._cancel_timer()
+        self._spoil()
+        if self._abort is not None:
+            await asyncio.wait([self._abort])
+            self._abort.result()
 
     async def drop(self) -> None:
         """Abort it; if that fails, the next beginning or the time does it."""
@@ -140,23 +169,23 @@ class Early:
 
     def forsake(self) -> None:
         """Wait for nothing any more: its carrier is closed."""
-        self._timer.cancel()
-        for task in (self._mark, *self._rows, *filter(None, (self._abort,))):
+        self._cancel_timer()
+        for task in (*self._work, *filter(None, (self._abort,))):
             task.cancel()
 
-    def _expire(self) -> None:
-        if self._abort is None:
-            self._abort = begin(self._end())
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
     async def _end(self) -> None:
-        await asyncio.wait([self._mark, *self._rows])
+        await asyncio.wait(self._work)
         await self._carrier.transactor.abort()
 
-    async def _commit_offsets(self) -> None:
+    async def _commit_offsets(self) -> Ends:
         """Put the marker on the offsets of the source, where they are known already."""
-        if self._checkpoint is None:
-            return
-        found = source_offsets(RealDisk(), self._checkpoint, self.marker.batch_id)
-        self.source = await here(self._connection.cluster, found)
-        if self.source:
-            await self._carrier.offsets(self._name, marked(self.marker, self.source))
+        if self._checkpoint is not None:
+            found = source_offsets(RealDisk(), self._checkpoint, self.marker.batch_id)
+            self.source = await here(self._connection.cluster, found)
+            if self.source:
+                await self._carrier.offsets(self._name, marked(self.marker, self.source))
+        return {}

@@ -11,6 +11,7 @@ V4  Of the batch that comes next it may have begun the transaction, if tasks hav
 """
 
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary, ref
 
@@ -24,6 +25,7 @@ from ottla.world.mailbox import Box
 
 _KEPT_MAX = 8
 _TURNS_WITHOUT = 20
+_TURNS_LATE = 20
 
 Key = tuple[object, ...]
 
@@ -53,6 +55,7 @@ class Sessions:
         self._kept: OrderedDict[Key, Kept] = OrderedDict()
         self._boxes: dict[Key, Box] = {}
         self._shared: dict[Key, int] = {}
+        self._late: dict[Key, int] = {}
 
     async def take(self, settings: Settings, marker: Marker | None) -> Kept | None:
         """Return a carrier that may go on with this batch, if one is kept."""
@@ -76,6 +79,7 @@ class Sessions:
             await carrier.close()
             return
         name = str(settings["transactional.id"])
+        self._late[key] = max(self._late.get(key, 0) - 1, 0)
         self._kept[key] = Kept(carrier, name, last, checkpoint)
         await self._listen(key, name)
         while len(self._kept) > _KEPT_MAX:
@@ -89,6 +93,10 @@ class Sessions:
     def is_shared(self, settings: Settings) -> None:
         """Take in that another process writes in the same name."""
         self._shared[_key(settings)] = _TURNS_WITHOUT
+
+    def was_in_vain(self, settings: Settings) -> None:
+        """Take in that a batch was begun early and had to be undone (E6)."""
+        self._late[_key(settings)] = _TURNS_LATE
 
     async def withdraw(self, settings: Settings) -> None:
         """Abort what was begun early under a name: its batch has failed."""
@@ -120,15 +128,15 @@ class Sessions:
         if kept is None or connection is None:
             return
         told = read(letter)
-        if told is None or not kept.last.precedes(told.marker):
+        if told is None or not kept.last.precedes(told.marker) or self._late.get(key):
             return
-        if kept.early is None:
-            try:
-                kept.early = Early(kept.carrier, connection, kept.name, told.marker, kept.checkpoint)
-            except ClientError:  # it cannot go on; `commit` finds out why
-                return
-        if kept.early.marker == told.marker:
-            kept.early.take(told.token, told.batches)
+        early = kept.early
+        if early is None or (early.marker != told.marker and not early.is_begun):
+            early = Early(kept.carrier, connection, kept.name, told.marker, kept.checkpoint)
+            kept.early = early
+        if early.marker == told.marker:
+            with suppress(ClientError):  # it cannot go on; `commit` finds out why
+                early.take(told)
 
 
 _sessions: "WeakKeyDictionary[Connection, Sessions]" = WeakKeyDictionary()

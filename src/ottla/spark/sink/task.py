@@ -63,7 +63,7 @@ def spool(
     token = f"{folder.name}/{task.attempt_id}"
     marker = task.marker(options)
     if marker is not None:
-        tell(name or f"ottla-{marker.query_id}", marker, token, made)
+        tell(name or f"ottla-{marker.query_id}", marker, task.part, token, made)
     return Spooled(task.query_id, made, token)
 
 

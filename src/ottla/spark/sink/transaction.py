@@ -75,7 +75,8 @@ async def _write_once(
     kept = await sessions.take(settings, marker)
     if kept is not None:
         try:
-            await _go_on(kept, connection, undertaking)
+            if not await _go_on(kept, connection, undertaking):
+                sessions.was_in_vain(settings)
         except (PerhapsWritten, Fenced) as error:
             await kept.close()
             if isinstance(error, PerhapsWritten):
@@ -120,18 +121,20 @@ async def _begin_and_write(carrier: Carrier, connection: Connection, undertaking
     return True
 
 
-async def _go_on(kept: Kept, connection: Connection, undertaking: Undertaking) -> None:
-    """Write the next batch, or what is left to do of it."""
+async def _go_on(kept: Kept, connection: Connection, undertaking: Undertaking) -> bool:
+    """Write the next batch, or what is left to do of it; whether what was begun early, if anything, was of use."""
     carrier, early, marker = kept.carrier, kept.early, undertaking.marker
     if early is not None and marker is not None and early.has(marker, undertaking.tokens):
         ends = await early.settled()
         if not early.source:
             await carrier.offsets(kept.name, marked(marker, _behind(ends)))
         await end(carrier, known_again=True)
-        return
+        return True
+    in_vain = early is not None and early.is_begun
     if early is not None:
         await early.undo()
     await _write(carrier, connection, undertaking)
+    return not in_vain
 
 
 async def _write(carrier: Carrier, connection: Connection, undertaking: Undertaking) -> None:

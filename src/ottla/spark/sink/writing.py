@@ -56,7 +56,7 @@ def commit(options: SinkOptions, name: str | None, messages: Messages, batch_id:
     if marker is not None and options.checkpoint is not None:
         source = source_offsets(RealDisk(), options.checkpoint, marker.batch_id)
     if spools or source:
-        tokens = [each.token for each in spooled if each.spool.sealed]
+        tokens = [each.token for each in spooled]
         write_once(options, Undertaking(name or f"ottla-{query_id}", marker, spools, source, tokens))
     clear(messages)
     settle()
