@@ -1,5 +1,6 @@
 """Rows that are written before Spark has called their tasks done are there once, whole, and only if it has."""
 
+import asyncio
 import itertools
 import shutil
 import tempfile
@@ -10,6 +11,9 @@ import pytest
 
 pytest.importorskip("pyspark", reason="PySpark is not installed")
 
+from ottla.client.cluster import Cluster
+from ottla.client.errors import TopicUnknown
+from ottla.client.producer.accumulator import Accumulator
 from ottla.spark.connection import connected
 from ottla.spark.sink import early, session, transaction
 from ottla.spark.sink.options import SinkOptions
@@ -297,3 +301,31 @@ def test_letters_of_nonsense_are_nobodys_business(query: Observed, topics: Topic
     query.early_batch(1, ["next"])
     assert sorted(topics.read(topic)) == ["first", "next"]
     assert query.written_late == [0]
+
+
+def test_nobody_overtakes_whoever_waits_for_a_topic(
+    query: Observed, topics: Topics, topic_name: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first rows have to ask where their topic is; those behind them would know."""
+    alone = topics.make(f"{topic_name}-alone", 1)
+    one = Observed(monkeypatch, server.bootstrap, alone)
+    one.batch(0, ["first"])
+    original, asked = Accumulator.adopt, []
+
+    def adopt(accumulator: Accumulator, *given: Any) -> Any:
+        asked.append(given)
+        if len(asked) == 1:
+            raise TopicUnknown(alone)
+        return original(accumulator, *given)
+
+    find = Cluster.topic
+
+    async def found_slowly(cluster: Cluster, *given: Any) -> Any:
+        await asyncio.sleep(0.1)
+        return await find(cluster, *given)
+
+    monkeypatch.setattr(Accumulator, "adopt", adopt)
+    monkeypatch.setattr(Cluster, "topic", found_slowly)
+    one.early_batch(1, ["a"], ["b"], ["c"])
+    assert topics.read(alone) == ["first", "a", "b", "c"]
+    assert one.written_late == [0]

@@ -215,8 +215,8 @@ class Partition:
         waiters = self._waiters
         while waiters and waiters[0][0] <= offset:
             waiters.popleft()[1](None)
-        if self.readers:
-            _wake(self.readers, self)
+        for reader in tuple(self.readers):  # as `_wake` does, without its frame
+            reader.wake(self)
         if self.tailers:
             _wake(self.tailers, self)
 

@@ -104,6 +104,8 @@ class Early:
         self._next = 0  # the first part that is not written
         self._size = 0
         self._is_spoilt = False
+        self._queue: list[Sealed] = []
+        self._rows: asyncio.Task[Ends] | None = None
         self._work: list[asyncio.Task[Ends]] = []
         self._abort: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -119,8 +121,12 @@ class Early:
         while (due := self._told.get(self._next)) is not None:
             if due.batches:
                 self._begin()
-                self._work.append(begin(self._carrier.carry(due.batches)))
+                self._queue += due.batches
             self._next += 1
+        # One after another: whoever waits for news of a topic must not be overtaken.
+        if self._queue and (self._rows is None or self._rows.done()):
+            self._rows = begin(self._write())
+            self._work.append(self._rows)
 
     def has(self, marker: Marker | None, tokens: Collection[str]) -> bool:
         """Whether the rows of these attempts are in it, of all of them and of no other (E1)."""
@@ -180,6 +186,13 @@ class Early:
     async def _end(self) -> None:
         await asyncio.wait(self._work)
         await self._carrier.transactor.abort()
+
+    async def _write(self) -> Ends:
+        ends: Ends = {}
+        while self._queue:
+            batches, self._queue = self._queue, []
+            ends |= await self._carrier.carry(batches)
+        return ends
 
     async def _commit_offsets(self) -> Ends:
         """Put the marker on the offsets of the source, where they are known already."""
