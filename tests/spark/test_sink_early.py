@@ -271,7 +271,7 @@ def test_the_broker_restarts_before_the_end(
 
 def test_the_broker_is_away_meanwhile(server: Server, query: Observed, topics: Topics, topic: str) -> None:
     query.batch(0, ["first"])
-    topics.settle()
+    topics.settle()  # Apache Kafka forgets its markers otherwise: see ADR 0032
     planned = query.writer()
     server.kill()
     message = query.attempt(0, ["row"], 1, planned)
