@@ -1,4 +1,8 @@
-"""Rates must not depend on how much is in the log: a topic of 20 GB beside fresh ones of 100 MB, by turns."""
+"""Rates must not depend on how much is in the log: a topic of 20 GB beside fresh ones of 100 MB, by turns.
+
+The ratio is that of each turn, for what a machine does with its memory and its disk changes by the minute: the same
+produce took four times as long in one round as in another.
+"""
 
 import os
 import statistics
@@ -14,6 +18,7 @@ RECORDS_A_BATCH = 1_000
 RECORD_BYTES = 1_000
 MEASURED_MEGABYTES = 100
 FETCH_PASSES = 3
+KINDS = ("requests_per_s", "produce_mb_per_s", "fetch_mb_per_s")
 
 
 def flat(stage: Stage) -> dict[str, float]:
@@ -28,6 +33,10 @@ def flat(stage: Stage) -> dict[str, float]:
             for kind, topic in pair if turn % 2 else reversed(pair):
                 for name, rate in _rates(server, topic, sizes.requests // 2).items():
                     figures[f"flat.{kind}_{name}"].append(rate)
+    for name in KINDS:
+        unit = name.partition("_")[0]
+        pairs = zip(figures[f"flat.large_{name}"], figures[f"flat.small_{name}"], strict=True)
+        figures[f"flat.{unit}_ratio"] = [large / small for large, small in pairs]
     return {name: statistics.median(rates) for name, rates in figures.items()}
 
 

@@ -57,10 +57,15 @@ class Observed(Query):
         kept = sessions_of(connected(options.settings()))._kept
         return next(iter(kept.values())).early if kept else None
 
+    def told(self, batch_id: int) -> int:
+        """Of how many parts of a batch it is known what they have."""
+        begun = self.begun
+        return 0 if begun is None or begun.marker.batch_id != batch_id else begun._next
+
     def early_batch(self, batch_id: int, *parts: list[str]) -> None:
         """A batch whose tasks are all told of before it is committed."""
         messages = self.run(batch_id, *parts)
-        eventually(lambda: self.begun is not None and self.begun._next == len(parts))
+        eventually(lambda: self.told(batch_id) == len(parts))
         self.commit(batch_id, messages)
 
 
@@ -203,7 +208,10 @@ def test_a_batch_of_which_a_part_is_large_is_written_once_all_the_same(
 ) -> None:
     monkeypatch.setattr(session, "_TURNS_LATE", 2)
     query.batch(0, ["first"])
-    query.batch(1, ["small"], ["x" * 1000] * 100)
+    messages = query.run(1, ["small"], ["x" * 1000] * 100)
+    eventually(lambda: query.begun is not None and query.begun._is_spoilt)
+    assert query.begun is not None and query.begun.is_begun
+    query.commit(1, messages)
     assert len(topics.read(topic)) == 102
     query.batch(2, ["two"])
     query.early_batch(3, ["three"])
@@ -223,7 +231,7 @@ def test_rows_are_in_the_order_of_their_tasks(
             [f"{batch_id}-{part}-{number}" for number in range(3)] if part != 1 else [] for part in range(4)
         ]
         messages = {part: one.attempt(part, rows[part], batch_id, planned) for part in order}
-        eventually(lambda: one.begun is not None and one.begun._next == 4)
+        eventually(lambda batch_id=batch_id: one.told(batch_id) == 4)
         one.commit(batch_id, [messages[part] for part in range(4)])
         assert topics.read(alone)[-9:] == rows[0] + rows[2] + rows[3]
     assert one.written_late == [0]
