@@ -208,10 +208,11 @@ def test_a_batch_of_which_a_part_is_large_is_written_once_all_the_same(
 ) -> None:
     monkeypatch.setattr(session, "_TURNS_LATE", 2)
     query.batch(0, ["first"])
-    messages = query.run(1, ["small"], ["x" * 1000] * 100)
-    eventually(lambda: query.begun is not None and query.begun._is_spoilt)
-    assert query.begun is not None and query.begun.is_begun
-    query.commit(1, messages)
+    planned = query.writer()
+    small = query.attempt(0, ["small"], 1, planned)
+    eventually(lambda: query.told(1) == 1)
+    large = query.attempt(1, ["x" * 1000] * 100, 1, planned)
+    query.commit(1, [small, large])
     assert len(topics.read(topic)) == 102
     query.batch(2, ["two"])
     query.early_batch(3, ["three"])
