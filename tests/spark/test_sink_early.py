@@ -75,6 +75,14 @@ def query(server: Server, topic: str, local: str, monkeypatch: pytest.MonkeyPatc
         yield Observed(monkeypatch, server.bootstrap, topic)
 
 
+@pytest.fixture
+def lone(
+    query: Observed, topics: Topics, topic_name: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> Observed:
+    """The same on a topic of one partition, where order can be seen."""
+    return Observed(monkeypatch, server.bootstrap, topics.make(f"{topic_name}-alone", 1))
+
+
 def is_there(topics: Topics, topic: str, *values: str) -> bool:
     return set(values) <= set(topics.read(topic, committed=False))
 
@@ -220,11 +228,8 @@ def test_a_batch_of_which_a_part_is_large_is_written_once_all_the_same(
     assert {"small", "two", "three"} <= set(topics.read(topic))
 
 
-def test_rows_are_in_the_order_of_their_tasks(
-    query: Observed, topics: Topics, topic_name: str, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    alone = topics.make(f"{topic_name}-alone", 1)
-    one = Observed(monkeypatch, server.bootstrap, alone)
+def test_rows_are_in_the_order_of_their_tasks(lone: Observed, topics: Topics) -> None:
+    one, alone = lone, lone.topic
     one.batch(0, ["first"])
     for batch_id, order in enumerate(itertools.permutations(range(4)), start=1):
         planned = one.writer()
@@ -313,11 +318,10 @@ def test_letters_of_nonsense_are_nobodys_business(query: Observed, topics: Topic
 
 
 def test_nobody_overtakes_whoever_waits_for_a_topic(
-    query: Observed, topics: Topics, topic_name: str, server: Server, monkeypatch: pytest.MonkeyPatch
+    lone: Observed, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first rows have to ask where their topic is; those behind them would know."""
-    alone = topics.make(f"{topic_name}-alone", 1)
-    one = Observed(monkeypatch, server.bootstrap, alone)
+    one, alone = lone, lone.topic
     one.batch(0, ["first"])
     original, asked = Accumulator.adopt, []
 

@@ -380,7 +380,7 @@ class _Fetch:
         """A partition has grown; answer once the growth adds up to what was asked for."""
         if self._pending is None or (self.follower is not None and self._is_held_back(partition)):
             return
-        if self._committed and self._parked is not None:
+        if self._committed and self._parked is not None and self.follower is None:
             wanted, part = self._parked[1][partition]
             same = part.last_stable_offset == partition.log.last_stable_offset(partition.high_watermark)
             if same and partition.refusal is None and wanted.leader_epoch in (-1, partition.leader_epoch):

@@ -4,12 +4,13 @@ Whoever has begun with a transactional id, and was not fenced since, need not be
 else can have written in that name. That spares most of the questions of a commit. A process of Spark's may also be one
 of several that commit for a query, taking turns; each then finds itself fenced by the one before.
 
-V1  A carrier that is kept has no open transaction, and knows which batch it was that it has ended last.
+V1  A carrier that is kept knows which batch it has ended last, and has no open transaction but the next one's (V4).
 V2  It is taken out to be used, and kept again only after it has ended well.
 V3  A name under which a kept carrier was found fenced is not kept for a while: it would be fenced again.
 V4  Of the batch that comes next it may have begun the transaction, if tasks have told of it (`early`).
 """
 
+import asyncio
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from ottla.world.mailbox import Box
 _KEPT_MAX = 8
 _TURNS_WITHOUT = 20
 _TURNS_LATE = 20
+_WITHDRAWAL_S = 5.0
 
 Key = tuple[object, ...]
 
@@ -105,7 +107,10 @@ class Sessions:
         if kept is None or kept.early is None:
             return
         try:
-            await kept.early.undo()
+            async with asyncio.timeout(_WITHDRAWAL_S):
+                await kept.early.undo()
+        except TimeoutError:
+            return  # it goes on, and whoever commits next waits for it
         except ClientError:
             if self._kept.pop(key, None) is kept:
                 await kept.close()

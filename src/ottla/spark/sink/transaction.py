@@ -10,8 +10,8 @@ X1  The marker is read after the beginning: whoever could have changed it is fen
     batch before, and was not fenced since, need neither begin nor ask (`session`).
 X2  Whoever is fenced begins again, and so asks the marker again: two drivers of one query write a batch once. Without
     a marker that holds until the end is asked for, and no longer.
-X3  What is written are the messages of tasks that Spark has accepted, one for each. A task that failed, was tried
-    again or was overtaken by its double has written nothing.
+X3  What is committed are the messages of tasks that Spark has accepted, one for each. A task that failed, was tried
+    again or was overtaken by its double has nothing in it (E1 of `early`, where a batch is begun before).
 X4  The end is asked for with one request until it is answered, so however often it arrives it happens once. If the
     time for that runs out, nobody knows; the marker tells whoever comes next.
 """
