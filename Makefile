@@ -109,7 +109,7 @@ $(VENV)/.python:
 		echo 'hint: on Debian and Ubuntu the venv module is a package of its own: apt install python3-venv' >&2; exit 1; }
 	@touch $@
 
-$(VENV)/.run: $(VENV)/.python requirements/run.lock pyproject.toml hatch_build.py $(wildcard src/ottla/wire/*.c)
+$(VENV)/.run: $(VENV)/.python requirements/run.lock pyproject.toml hatch_build.py $(wildcard src/ottla/*/*.c src/ottla/*/*.h)
 	@echo 'installing what Ottla needs'
 	@$(INSTALL) --requirement requirements/run.lock
 	@$(ITSELF)

@@ -1,6 +1,6 @@
 """Builds the compiled parts of Ottla, where there is a C compiler; without one it is installed all the same.
 
-Each is a module of `ottla.wire` that has a twin in Python. It is built beside its source, for the Python that installs.
+Each is a module that has a twin in Python. It is built beside its source, for the Python that installs.
 """
 
 import shlex
@@ -12,7 +12,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-SOURCES = "src/ottla/wire/*.c"
+SOURCES = "src/ottla/*/*.c"
 
 
 class CompiledParts(BuildHookInterface[Any]):

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from ottla.broker import fetcher
-from ottla.broker.apis import fetch, offset_for_leader_epoch
+from ottla.broker.apis import offset_for_leader_epoch
+from ottla.broker.fetching import Fetch
 from ottla.client.cluster import Cluster
 from ottla.client.consumer.fetcher import Fetcher
 from ottla.client.consumer.reading import Reading
@@ -69,7 +70,7 @@ def truncates_to_watermark(patch: Patch) -> None:
 
 def fetches_by_offset_alone(patch: Patch) -> None:
     """A leader serves every offset that it has, whatever epoch the follower's log ends in (before KIP-320)."""
-    patch.setattr(fetch._Fetch, "_diverges", staticmethod(lambda partition, wanted, part: False))
+    patch.setattr(Fetch, "_diverges", staticmethod(lambda partition, wanted, part: False))
 
 
 def believes_one_answer(patch: Patch) -> None:

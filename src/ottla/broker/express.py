@@ -16,6 +16,7 @@ from ottla.broker.api import Pending
 from ottla.broker.apis.metadata import INTERNAL_TOPICS
 from ottla.broker.broker import Broker
 from ottla.broker.durable import Durable, Part
+from ottla.partition.partition import Partition
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.produce import ProduceResponse
 
@@ -99,10 +100,17 @@ def express(
     partition.produce_requests += 1
     if end_offset > partition.durable_offset:
         part = Part(index=index, base_offset=base_offset, log_append_time_ms=append_time_ms)
-        part.log_start_offset = partition.log.start_offset
-        topic = Topic(topic_id=bytes(name)) if version >= _BY_ID_SINCE else Topic(name=name[1:].decode())
-        topic.partition_responses = [part]
-        return Durable(ProduceResponse(responses=[topic]), [(partition, end_offset, part)], acks).pending
+        return once_durable(partition, name, part, end_offset, acks, version)
     start_offset = partition.log.start_offset
     tail = _write_part(_ONE, index, 0, base_offset, append_time_ms, start_offset, 1, 0, 0, 0, 0, 0)
     return [_write_head(_FIXED_BYTES + len(name), correlation_id, 0, _ONE) + name + tail]
+
+
+def once_durable(
+    partition: Partition, name: bytes | bytearray, part: Part, end_offset: int, acks: int, version: int
+) -> Pending:
+    """The answer to be given once the disk has all below `end_offset`; the topic is named as in the request."""
+    part.log_start_offset = partition.log.start_offset
+    topic = Topic(topic_id=bytes(name)) if version >= _BY_ID_SINCE else Topic(name=name[1:].decode())
+    topic.partition_responses = [part]
+    return Durable(ProduceResponse(responses=[topic]), [(partition, end_offset, part)], acks).pending

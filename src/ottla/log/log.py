@@ -10,11 +10,12 @@ one that needs a second look (`validation`), one write. No clock is read here, `
 import errno
 import struct
 from bisect import bisect_right
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from crc32c import crc32c
 
-from ottla.log import lookup
+from ottla.log import lookup, plain
+from ottla.log.appended import Appended
 from ottla.log.config import LogConfig
 from ottla.log.files import LogFiles
 from ottla.log.home import Home
@@ -23,7 +24,7 @@ from ottla.log.producer_state import ProducerEntry
 from ottla.log.replay import aborted_by, apply_batch, read_marker
 from ottla.log.segment import RELATIVE_OFFSET_MAX, UNREAD, Header, Segment
 from ottla.log.tail import NEWEST_BYTES_MAX
-from ottla.log.validation import check_client_batch, conform, split
+from ottla.log.validation import check_client_batch, conform, split, too_large_for_segment
 from ottla.wire.batch import (
     BATCH_HEADER,
     BATCH_HEADER_SIZE,
@@ -39,21 +40,13 @@ from ottla.wire.compression import Codec
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.world.disk import Bytes, Disk, File
 
+_append_plain = plain.append
 _appended = tuple.__new__  # of an Appended: its own constructor costs three times as much
 _unpack_header = BATCH_HEADER.unpack_from
 _stamp = struct.Struct(">qii").pack_into  # `stamp` without its frame: the length in between is written anew
 _CRC_FROM = 21
 _PLAIN_BITS = CODEC_MASK | LOG_APPEND_TIME | CONTROL
 _CODEC_MAX = Codec.ZSTD.value
-
-
-class Appended(NamedTuple):
-    """What an append did: the offsets it took, or those it took the first time for a duplicate."""
-
-    base_offset: int
-    end_offset: int
-    log_append_time_ms: int = -1
-    duplicate: bool = False
 
 
 class Log(LogFiles):
@@ -63,6 +56,7 @@ class Log(LogFiles):
         "_after_max_ms",
         "_before_max_ms",
         "_checkpoints",
+        "_flush_messages",
         "_interval_bytes",
         "_is_plain",
         "_max_message_bytes",
@@ -91,6 +85,7 @@ class Log(LogFiles):
         self._max_message_bytes = min(config.max_message_bytes, config.segment_bytes)
         self._segment_bytes = config.segment_bytes
         self._interval_bytes = config.index_interval_bytes
+        self._flush_messages = config.flush_messages
         self._before_max_ms = config.message_timestamp_before_max_ms
         self._after_max_ms = config.message_timestamp_after_max_ms
         self._is_plain = not config.is_compacted and not config.uses_append_time and config.codec is None
@@ -113,6 +108,10 @@ class Log(LogFiles):
         """
         if not from_client:
             return self._append_own(records, leader_epoch, now_ms, transaction_version)
+        if _append_plain is not None:
+            offset = _append_plain(self, records, leader_epoch, now_ms)
+            if offset is not None:
+                return _appended(Appended, (offset, self.end_offset, -1, False))
         size = len(records)
         if size < BATCH_HEADER_SIZE:
             check_client_batch(records, self._config, now_ms)
@@ -154,7 +153,7 @@ class Log(LogFiles):
             header = _unpack_header(records)
             length, attributes, max_timestamp = header[1], header[5], header[8]
             if size > self._segment_bytes:
-                raise _too_large_for_segment(size, self._segment_bytes)
+                raise too_large_for_segment(size, self._segment_bytes)
             if attributes & LOG_APPEND_TIME:
                 append_time = now_ms
         transactional = attributes & TRANSACTIONAL != 0
@@ -288,7 +287,7 @@ class Log(LogFiles):
         """Write stamped batches, then index and remember each."""
         size = len(records)
         if size > self._segment_bytes:
-            raise _too_large_for_segment(size, self._segment_bytes)
+            raise too_large_for_segment(size, self._segment_bytes)
         last_offset = headers[-1][0] + headers[-1][6]
         max_timestamp = max(header[8] for header in headers)
         segment = self._make_room(size, headers[0][0], last_offset, max_timestamp, now_ms)
@@ -443,7 +442,4 @@ class Log(LogFiles):
         return f"{type(self).__name__}({self.path})"
 
 
-def _too_large_for_segment(size: int, segment_bytes: int) -> BrokerError:
-    return BrokerError(
-        ErrorCode.RECORD_LIST_TOO_LARGE, f"batch of {size} bytes, segment.bytes is {segment_bytes}"
-    )
+plain.teach(Log)

@@ -7,8 +7,9 @@ them: which partitions there are is the metadata log's to say. So they are made 
 
 from typing import Any
 
+from ottla.log.appended import Appended
 from ottla.log.identity import write_topic_id
-from ottla.log.log import Appended, Log
+from ottla.log.log import Log
 from ottla.log.lookup import Found
 from ottla.wire.uuid import ZERO_UUID
 from ottla.world.disk import Bytes

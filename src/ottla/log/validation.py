@@ -201,3 +201,10 @@ def _recompress(records: Bytes, header: Header, config: LogConfig, codec: Codec,
             f"batch has {len(batch)} bytes as {codec.name}, max.message.bytes is {config.max_message_bytes}",
         )
     return batch
+
+
+def too_large_for_segment(size: int, segment_bytes: int) -> BrokerError:
+    """Say that batches do not fit into a segment, however empty."""
+    return BrokerError(
+        ErrorCode.RECORD_LIST_TOO_LARGE, f"batch of {size} bytes, segment.bytes is {segment_bytes}"
+    )

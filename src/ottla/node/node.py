@@ -23,6 +23,7 @@ from ottla.broker.directories import record_directory, record_misplaced
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.fetch_session import FetchSessions
 from ottla.broker.internal_topics import OFFSETS
+from ottla.broker.lane import lane
 from ottla.broker.metrics.page import Page
 from ottla.broker.metrics.server import MetricsServer
 from ottla.broker.served import APIS
@@ -31,6 +32,7 @@ from ottla.broker.share_coordination import ShareCoordination
 from ottla.broker.transaction_coordination import TransactionCoordination
 from ottla.broker.versions import ApiVersions
 from ottla.channel.connection import Connection, Connections
+from ottla.channel.swift import SwiftConnection
 from ottla.controller.controller import Controller
 from ottla.log.directory import LogDirectory
 from ottla.metadata.config import ConfigType
@@ -255,11 +257,11 @@ class Node:
 
     def _accept(self, listener: str) -> Callable[[], Connection]:
         is_controller = listener in self.settings.controller_names
-        serve = (self.controller_dispatcher if is_controller else self.dispatcher).serve
+        serve = self.controller_dispatcher.serve if is_controller else lane(self.dispatcher, self.broker)
         connections = self.connections
 
         def accept() -> Connection:
-            connection = Connection(connections, listener, serve)
+            connection = SwiftConnection(connections, listener, serve)
             connection.session = Session(listener)
             return connection
 

@@ -23,7 +23,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from ottla.log.log import Appended, Log
+from ottla.log.appended import Appended
+from ottla.log.log import Log
 from ottla.partition.leadership import Leadership
 from ottla.wire.errors import BrokerError, ErrorCode
 

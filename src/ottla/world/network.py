@@ -61,6 +61,24 @@ class Network(Protocol):
         ...
 
 
+class Pusher:
+    """A way past a transport straight into its socket. Whoever uses it makes sure that the transport is open and holds
+    nothing back.
+    """
+
+    __slots__ = ("descriptor",)
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    def __call__(self, parts: list[Any]) -> int:
+        """Return how many bytes the kernel took."""
+        try:
+            return os.writev(self.descriptor, parts)
+        except OSError:
+            return 0  # full, or broken: the transport finds out which
+
+
 class RealListening:
     """A listening TCP socket on the running loop."""
 
@@ -120,21 +138,11 @@ class RealNetwork:
     def pusher(transport: asyncio.BaseTransport) -> Push | None:
         """Return a way past the transport straight into its socket, or None where there is none, as under TLS.
 
-        A loop that gathers writes sends them at the end of its turn, one connection in any order after another. The
-        caller makes sure that the transport is open and holds nothing back.
+        A loop that gathers writes sends them at the end of its turn, one connection in any order after another.
         """
         if transport.get_extra_info("sslcontext") is not None:
             return None
-        descriptor: int = transport.get_extra_info("socket").fileno()
-        writev = os.writev
-
-        def push(parts: list[Any]) -> int:
-            try:
-                return writev(descriptor, parts)
-            except OSError:
-                return 0  # full, or broken: the transport finds out which
-
-        return push
+        return Pusher(transport.get_extra_info("socket").fileno())
 
 
 def host_name() -> str:

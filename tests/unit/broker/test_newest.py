@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ottla.broker import fetching
 from ottla.broker.apis import fetch
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.newest import newest
@@ -56,7 +57,7 @@ class Meeting:
             self.went.append(whole is not None)
             return whole
 
-        monkeypatch.setattr(fetch, "newest", watched)
+        monkeypatch.setattr(fetching, "newest", watched)
 
     def wait(self, version, *, at=0, indexes=(0,), epoch=-1, fetched=-1, **fields):
         place = self.topic_id if version >= 13 else "t"

@@ -7,8 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.channel.connection import Connection, Connections
+from ottla.channel.swift import IS_HERE, SwiftConnection
 
 TURNS = []  # what is to be called in the loop's next turn
+KIND = [Connection]
+
+
+@pytest.fixture(scope="module", params=[Connection, SwiftConnection], ids=["python", "compiled"], autouse=True)
+def kind(request):
+    """Every test is one of the class in Python and of its compiled twin."""
+    if request.param is SwiftConnection and not IS_HERE:
+        pytest.skip("the compiled part was not built")
+    KIND[:] = [request.param]
 
 
 def next_turn():
@@ -86,7 +96,7 @@ def connect(serve, *, frame_bytes_max=1 << 20, total_max=10, per_address_max=10,
         per_address_max=per_address_max,
         call_soon=TURNS.append,
     )
-    connection = Connection(connections, "PLAINTEXT", serve)
+    connection = KIND[0](connections, "PLAINTEXT", serve)
     transport = Transport()
     connection.connection_made(transport)
     return connection, transport
