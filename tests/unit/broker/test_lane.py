@@ -1,6 +1,7 @@
 """The lane in C does what the dispatcher does, to the byte and to the counter, and leaves to it what is not its own."""
 
 import struct
+from functools import partial
 
 import pytest
 
@@ -53,14 +54,19 @@ class World:
             self._serve = serve
             serve = lane(self.dispatcher, broker)
             assert serve is not self.dispatcher.serve
-        kind = SwiftConnection if swift else Connection
-        self.clients = [kind(self.station.connections, "PLAINTEXT", serve) for _ in range(4)]
-        self.transports = [Transport() for _ in self.clients]
-        for client, transport in zip(self.clients, self.transports, strict=True):
-            client.session = Session("PLAINTEXT")
-            client.session.client_id = bytearray(b"me")
-            client.connection_made(transport)
+        self._make = partial(SwiftConnection if swift else Connection, self.station.connections, "PLAINTEXT", serve)
+        self.clients, self.transports = [None] * 4, [None] * 4
+        for number in range(4):
+            self.connect(number)
         self.clients[2].session.client_id = bytearray()  # it has not introduced itself
+
+    def connect(self, number):
+        """A client comes, or comes again."""
+        client, transport = self._make(), Transport()
+        client.session = Session("PLAINTEXT")
+        client.session.client_id = bytearray(b"me")
+        client.connection_made(transport)
+        self.clients[number], self.transports[number] = client, transport
 
     def _left(self, connection, buffer, position, end):
         self.general.append(struct.unpack_from(">hh", buffer, position))
@@ -68,13 +74,7 @@ class World:
 
     def send(self, client, *messages):
         """Deliver requests in one read."""
-        data = b""
-        for key, version, correlation, message in messages:
-            head = struct.pack(">hhih", key, version, correlation, 2) + b"me"
-            if version >= (9 if key == PRODUCE else 12):
-                head += b"\0"
-            data += frame(head + message.encode(version))
-        feed(self.clients[client], data)
+        feed(self.clients[client], b"".join(frame(written(*message)) for message in messages))
 
     def state(self):
         """Everything that a request may change."""
@@ -99,6 +99,14 @@ class World:
 @pytest.fixture(params=["os", "ack"])
 def worlds(request, tmp_path):
     return [World(tmp_path / name, swift=name == "a", flush=request.param) for name in "ab"]
+
+
+def written(key, version, correlation, message):
+    """A request as it is sent, without its size."""
+    head = struct.pack(">hhih", key, version, correlation, 2) + b"me"
+    if version >= (9 if key == PRODUCE else 12):
+        head += b"\0"
+    return head + message.encode(version)
 
 
 def produced(world, version, records=None, *, name="t", index=0, acks=1, correlation=7, **fields):
@@ -272,6 +280,39 @@ def test_a_client_that_waits_for_its_own_record(worlds):
     both(worlds, lambda world: world.send(0, produced(world, 12)))
 
 
+def test_a_burst_is_answered_once(tmp_path):
+    worlds = waiting(tmp_path)
+    both(worlds, lambda world: world.send(0, *[produced(world, 12)] * 3))
+    (answer,) = worlds[0].transports[1].parts
+    assert len(answer) > 3 * len(batch())
+
+
+def test_what_stands_behind_a_fetch_leaves_with_its_answer(tmp_path):
+    worlds = waiting(tmp_path)
+    both(worlds, lambda world: world.send(1, produced(world, 12, name="u")))
+    both(worlds, lambda world: world.send(1, produced(world, 12, name="u")))
+    assert len(worlds[0].clients[1].owed) == 3
+    both(worlds, lambda world: world.send(0, produced(world, 12)))
+    assert not worlds[0].clients[1].owed
+
+
+def test_a_follower_that_waits_hears_of_the_record(worlds):
+    warm(worlds)
+
+    class Follower:
+        def __init__(self):
+            self.woken = 0
+
+        def wake(self, partition):
+            self.woken += 1
+
+    followers = [Follower(), Follower()]
+    for world, follower in zip(worlds, followers, strict=True):
+        world.partitions[0].tailers[follower] = None
+    both(worlds, lambda world: world.send(0, produced(world, 12)))
+    assert followers[0].woken == followers[1].woken > 0
+
+
 def test_a_reader_that_has_gone_is_not_answered(worlds):
     warm(worlds)
     both(worlds, lambda world: world.send(1, fetched(world, 15, 5)))
@@ -364,3 +405,32 @@ def test_any_order_of_requests_gives_the_same(tmp_path, flush):
     assert not any(client.closed for client in worlds[0].clients)
     assert sum(each.produce_requests for each in worlds[0].partitions) > 200
     assert worlds[0].general.count((PRODUCE, 9)) < worlds[0].dispatcher.routes[9].count, "some was served by the lane"
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["changed", "cut"])
+@pytest.mark.parametrize(
+    "make",
+    [partial(produced, version=9), partial(produced, version=13), partial(fetched, version=15, at=5)],
+    ids=["produce by name", "produce by id", "fetch"],
+)
+def test_bytes_that_are_not_as_they_should_be(tmp_path, make, cut):
+    worlds = [World(tmp_path / name, swift=name == "a") for name in "ab"]
+    warm(worlds)
+    chance = seeded(__file__)
+    size = len(written(*make(worlds[0])))
+
+    def step(world, at, change):
+        data = bytearray(written(*make(world)))
+        if cut:
+            del data[at:]
+        else:
+            data[at] ^= change
+        feed(world.clients[0], frame(bytes(data)))
+        patience_ends(world)  # nobody waits into the next step
+
+    for at in range(size):
+        both(worlds, partial(step, at=at, change=chance.randrange(1, 256)))
+        for world in worlds:
+            if world.clients[0].closed:
+                world.clients[0].connection_lost(None)
+                world.connect(0)
