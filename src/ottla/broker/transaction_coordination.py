@@ -66,6 +66,8 @@ class TransactionCoordination:
         self._broker = broker
         # Markers that could not be written, and wait to be tried again.
         self.unsent = 0
+        # Transactions whose markers are all written, of which that could not be recorded yet.
+        self.unrecorded = 0
         self.markers = Markers(broker.table, broker.clock.now_ms, listeners, broker.other_leader)
         self.machines: Coordinators[HostedTransactions] = Coordinators(
             TRANSACTIONS.name, _KINDS, broker.table, broker.clock, broker, self._make, self._perform
@@ -225,9 +227,12 @@ class TransactionCoordination:
 
         def done(outcome: BrokerError | None) -> None:
             if isinstance(outcome, BrokerError) and outcome.code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
-                self._broker.call_later(
-                    retry_s, lambda: self._complete(markers, min(2 * retry_s, _RETRY_S_MAX))
-                )
+                self.unrecorded += 1
+                self._broker.call_later(retry_s, again)
+
+        def again() -> None:
+            self.unrecorded -= 1
+            self._complete(markers, min(2 * retry_s, _RETRY_S_MAX))
 
         self.machines.submit(
             self.index(markers.transactional_id),

@@ -145,6 +145,28 @@ class Raft:
         return isinstance(self.replica.role, Leader)
 
     @property
+    def standing(self) -> str:
+        """What this replica is to the quorum, in the words of Kafka's metrics."""
+        replica, role = self.replica, self.replica.role
+        if isinstance(role, Leader):
+            return "leader"
+        if isinstance(role, Candidate):
+            return "candidate"
+        if isinstance(role, Follower):
+            return "follower" if replica.is_voter else "observer"
+        voted = "-voted" if replica.state.voted_id != NOBODY else ""
+        if isinstance(role, Prospective):
+            return "prospective" + voted
+        return "unattached" + voted if isinstance(role, Unattached) else "unattached"
+
+    @property
+    def vote_id(self) -> int:
+        """Whom this replica has voted for in its epoch: itself where it leads or would; -1 for nobody."""
+        if isinstance(self.replica.role, Leader | Candidate):
+            return self.replica.key.id
+        return self.replica.state.voted_id
+
+    @property
     def end_offset(self) -> int:
         """Where the next record goes."""
         return self.replica.outline.end_offset

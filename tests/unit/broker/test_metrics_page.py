@@ -116,6 +116,8 @@ def test_numbers_of_the_cluster(station, page):
     assert samples["kafka_controller_kafkacontroller_activecontrollercount"] == 1
     assert samples["kafka_server_raftmetrics_log_end_offset"] == station.quorum.end_offset
     assert samples['kafka_server_raftmetrics_current_state{current_state="leader"}'] == 1
+    assert samples["kafka_server_raftmetrics_current_vote"] == station.broker.node_id
+    assert samples["kafka_server_raftmetrics_current_leader"] == station.broker.node_id
     assert (
         samples[
             'kafka_server_socket_server_metrics_connection_count{listener="PLAINTEXT",networkProcessor="0"}'

@@ -17,8 +17,8 @@ def transactions(broker: Broker) -> Iterator[Family | None]:
     yield from load_times("kafka_server_transaction_coordinator_metrics_", hosted.loads)
     unsent = gauge(_MARKERS + "unknowndestinationqueuesize", "Markers that wait for a leader to go to.")
     yield unsent.add(broker.transactions.unsent)
-    # What completes a transaction is written with the answer of its last marker, and never waits by itself.
-    yield gauge(_MARKERS + "logappendretryqueuesize", "Completed transactions yet to be recorded.").add(0)
+    unrecorded = gauge(_MARKERS + "logappendretryqueuesize", "Completed transactions yet to be recorded.")
+    yield unrecorded.add(broker.transactions.unrecorded)
     states = dict.fromkeys(State, 0)
     for machine in hosted.machines:
         ids = tuple(machine.transactions.values())
