@@ -97,7 +97,7 @@ static const struct {
     {"general", offsetof(Lane, general)}, {"dispatcher", offsetof(Lane, dispatcher)}, {"routes", offsetof(Lane, routes)},
     {"broker", offsetof(Lane, broker)}, {"connections", offsetof(Lane, connections)},
     {"call_later", offsetof(Lane, call_later)}, {"by_name", offsetof(Lane, by_name)}, {"by_id", offsetof(Lane, by_id)},
-    {"internal", offsetof(Lane, internal)}, {"durable", offsetof(Lane, durable)}, {NULL},
+    {"sessions", offsetof(Lane, sessions)},    {"internal", offsetof(Lane, internal)}, {"durable", offsetof(Lane, durable)}, {NULL},
 };
 
 #define PART(lane, i) (*(PyObject **)((char *)(lane) + PARTS[i].at))
@@ -117,7 +117,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *parts)
         }
         PART(self, i) = Py_NewRef(part);
     }
-    if (!PyDict_CheckExact(self->routes) || !PyDict_CheckExact(self->by_name) || !PyDict_CheckExact(self->by_id)
+    if (!PyDict_CheckExact(self->routes) || !PyDict_CheckExact(self->sessions) || !PyDict_CheckExact(self->by_name) || !PyDict_CheckExact(self->by_id)
         || !Py_IS_TYPE(self->connections, ConnectionsType) || !PyAnySet_Check(self->internal)
         || !whole(fetch_bytes_max, &self->fetch_bytes_max)) {
         Py_DECREF(self);

@@ -14,7 +14,7 @@
 #define BUCKETS 28
 
 static PyTypeObject *ConnectionType, *ConnectionsType, *SessionType, *PartitionType, *LogType, *SegmentType, *TailType,
-    *ProducersType, *FetchType, *WantedType, *PendingType, *RouteType, *OsFlusherType;
+    *ProducersType, *FetchType, *FetchSessionType, *WantedType, *PendingType, *RouteType, *OsFlusherType;
 static PyObject *name_wake, *name_appended, *name_flush, *name_settle_due, *name_reply, *name_attach, *name_cancel,
     *name_popleft, *name_append, *name_failed, *name_finish;
 static PyObject *no_text, *minus_one, *any_watermark;
@@ -23,7 +23,7 @@ static FramesSend send_part;
 
 static Py_ssize_t connection_closed, connection_owed, connection_session, connection_corked, connection_stalled,
     connection_on_close, connection_pace, connection_listener, connections_due, connections_at_end, session_client,
-    partition_topic, partition_refusal, partition_leadership, partition_tailers, partition_log, partition_epoch,
+    partition_topic, partition_topic_id, partition_index, partition_refusal, partition_leadership, partition_tailers, partition_log, partition_epoch,
     partition_bytes_in, partition_messages_in, partition_requests, partition_durable, partition_watermark,
     partition_waiters, partition_local_waiters, partition_readers, partition_fetches, partition_bytes_out,
     partition_flusher, log_end, log_start, log_active, log_tail, log_producers, log_recovery_point, log_flush_messages,
@@ -31,7 +31,8 @@ static Py_ssize_t connection_closed, connection_owed, connection_session, connec
     fetch_by_id, fetch_bytes_max, fetch_bytes_min, fetch_committed, fetch_connection, fetch_full, fetch_grown,
     fetch_growth, fetch_parked, fetch_pending, fetch_session, fetch_timer, fetch_wait_ms, fetch_wanted,
     fetch_bytes_read, fetch_came_by, fetch_follower, fetch_leader_only, fetch_listener, fetch_rack, fetch_settled,
-    wanted_bytes_max, wanted_fetched, wanted_watermark, wanted_key, wanted_known, wanted_epoch, wanted_offset,
+    interest_by_id, interest_due, interest_epoch, interest_follows, interest_number, interest_parked, interest_touched,
+    interest_wanted, wanted_bytes_max, wanted_fetched, wanted_watermark, wanted_key, wanted_known, wanted_epoch, wanted_offset,
     wanted_own_start, wanted_partition, wanted_start, pending_began, pending_dispatcher, pending_message, pending_route,
     pending_then, pending_connection, pending_correlation, pending_parts, route_count, route_seconds, route_buckets,
     route_express;
@@ -39,8 +40,8 @@ static Py_ssize_t connection_closed, connection_owed, connection_session, connec
 static const Class CLASSES[] = {
     {"Connection", &ConnectionType}, {"Connections", &ConnectionsType}, {"Session", &SessionType},
     {"Partition", &PartitionType}, {"Log", &LogType}, {"Segment", &SegmentType}, {"Tail", &TailType},
-    {"Producers", &ProducersType}, {"Fetch", &FetchType}, {"Wanted", &WantedType}, {"Pending", &PendingType},
-    {"Route", &RouteType}, {"OsFlusher", &OsFlusherType}, {NULL},
+    {"Producers", &ProducersType}, {"Fetch", &FetchType}, {"FetchSession", &FetchSessionType}, {"Wanted", &WantedType},
+    {"Pending", &PendingType}, {"Route", &RouteType}, {"OsFlusher", &OsFlusherType}, {NULL},
 };
 
 static const Slot SLOTS[] = {
@@ -50,7 +51,8 @@ static const Slot SLOTS[] = {
     {"Connection", "pace", &connection_pace}, {"Connection", "listener", &connection_listener},
     {"Connections", "due", &connections_due}, {"Connections", "at_end", &connections_at_end},
     {"Session", "client_id", &session_client},
-    {"Partition", "topic", &partition_topic}, {"Partition", "refusal", &partition_refusal},
+    {"Partition", "topic", &partition_topic}, {"Partition", "topic_id", &partition_topic_id},
+    {"Partition", "index", &partition_index}, {"Partition", "refusal", &partition_refusal},
     {"Partition", "leadership", &partition_leadership}, {"Partition", "tailers", &partition_tailers},
     {"Partition", "log", &partition_log}, {"Partition", "leader_epoch", &partition_epoch},
     {"Partition", "bytes_in", &partition_bytes_in}, {"Partition", "messages_in", &partition_messages_in},
@@ -73,6 +75,10 @@ static const Slot SLOTS[] = {
     {"Fetch", "bytes_read", &fetch_bytes_read}, {"Fetch", "came_by", &fetch_came_by},
     {"Fetch", "follower", &fetch_follower}, {"Fetch", "leader_only", &fetch_leader_only},
     {"Fetch", "listener", &fetch_listener}, {"Fetch", "rack", &fetch_rack}, {"Fetch", "settled", &fetch_settled},
+    {"FetchSession", "by_id", &interest_by_id}, {"FetchSession", "due", &interest_due},
+    {"FetchSession", "epoch", &interest_epoch}, {"FetchSession", "follows", &interest_follows},
+    {"FetchSession", "id", &interest_number}, {"FetchSession", "parked", &interest_parked},
+    {"FetchSession", "touched_ms", &interest_touched}, {"FetchSession", "wanted", &interest_wanted},
     {"Wanted", "bytes_max", &wanted_bytes_max}, {"Wanted", "fetched_epoch", &wanted_fetched},
     {"Wanted", "high_watermark", &wanted_watermark}, {"Wanted", "key", &wanted_key},
     {"Wanted", "known_watermark", &wanted_known}, {"Wanted", "leader_epoch", &wanted_epoch},
@@ -96,6 +102,7 @@ typedef struct {
     PyObject *connections;
     PyObject *call_later;
     PyObject *by_name, *by_id;
+    PyObject *sessions;    /* of fetches, by their ids */
     PyObject *internal;    /* names of topics that are not for everybody */
     PyObject *durable;     /* makes the answer that waits for the disk */
     int64_t fetch_bytes_max;

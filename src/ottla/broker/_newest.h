@@ -1,4 +1,5 @@
-/* Who waits for the newest record of one partition is answered as `newest.py` does it; all others are woken.
+/* Who waits for the newest record of one partition, alone or in a session in which no other has grown, is answered as
+ * `newest.py` does it; all others are woken.
  *
  * N1  Whatever is not of that form is left alone, and woken as always.
  * N2  Nobody is answered at once unless the read under way ends with this request (law C7 of a connection).
@@ -12,7 +13,8 @@
 #define NEWEST_BYTES_MAX ((1 << 14) - 2) /* whose length takes two bytes */
 
 /* The bytes of the answer; NULL without an error when it is one for the common road. */
-static PyObject *newest(PyObject *fetch, PyObject *wanted, PyObject *partition, PyObject *pending, int64_t end_offset)
+static PyObject *newest(PyObject *fetch, PyObject *wanted, PyObject *partition, PyObject *pending, int64_t session,
+                        int64_t end_offset)
 {
     PyObject *log = AT(partition, partition_log), *tail = AT(log, log_tail), *producers = AT(log, log_producers);
     int64_t offset, newest_offset, epoch, leader_epoch, fetched, start, correlation_id, index;
@@ -38,7 +40,7 @@ static PyObject *newest(PyObject *fetch, PyObject *wanted, PyObject *partition, 
     at = write_big(at, PyBytes_GET_SIZE(answer) - 4, 4);
     at = write_big(at, correlation_id, 4);
     at = write_big(at, 0, 7); /* tags of the header, throttle time, error */
-    at = write_big(at, 0, 4); /* session */
+    at = write_big(at, session, 4);
     *at++ = ONE;
     memcpy(at, PyBytes_AS_STRING(PyTuple_GET_ITEM(key, 0)), ID_BYTES);
     at += ID_BYTES;
@@ -60,8 +62,8 @@ static PyObject *newest(PyObject *fetch, PyObject *wanted, PyObject *partition, 
     return answer;
 }
 
-/* Have a fetch wait no more, as `Fetch._unpark` does. */
-static int unpark(PyObject *fetch, PyObject *partition, PyObject *connection)
+/* Have a fetch wait no more, as `Fetch._unpark` does; `session` is NULL where it has none. */
+static int unpark(PyObject *fetch, PyObject *session, PyObject *partition, PyObject *connection)
 {
     PyObject *timer = AT(fetch, fetch_timer), *waiting = AT(connection, connection_on_close);
     if (timer != Py_None && tell(timer, name_cancel, NULL) < 0)
@@ -75,6 +77,8 @@ static int unpark(PyObject *fetch, PyObject *partition, PyObject *connection)
             break;
         }
     }
+    if (session != NULL)
+        return put(session, interest_parked, Py_NewRef(Py_None));
     return PyDict_DelItem(AT(partition, partition_readers), fetch);
 }
 
@@ -93,32 +97,73 @@ static int is_first(PyObject *connection, PyObject *pending)
     return first == pending;
 }
 
-/* Answer a fetch that waits for nothing but this partition. */
-static Served answer_reader(PyObject *fetch, PyObject *partition, int64_t end_offset)
+/* What alone a session would be told of, borrowed; NULL when it is more, or with an error set. */
+static PyObject *only_due(PyObject *session, PyObject *partition)
 {
-    int64_t bytes_min;
-    if (!Py_IS_TYPE(fetch, FetchType) || AT(fetch, fetch_follower) != Py_None
-        || !whole(AT(fetch, fetch_bytes_min), &bytes_min) || bytes_min > 1 || PyDict_GET_SIZE(AT(fetch, fetch_grown)))
+    PyObject *due = AT(session, interest_due);
+    PyObject *key = PyTuple_Pack(2, AT(partition, partition_topic_id), AT(partition, partition_index));
+    PyObject *wanted = key == NULL ? NULL : PyDict_GetItemWithError(AT(session, interest_wanted), key);
+    int alone = wanted != NULL && Py_IS_TYPE(wanted, WantedType) && AT(wanted, wanted_partition) == partition;
+    if (alone && PyDict_GET_SIZE(due))
+        alone = PyDict_GET_SIZE(due) == 1 && PyDict_GetItemWithError(due, key) == wanted;
+    Py_XDECREF(key);
+    return alone ? wanted : NULL;
+}
+
+/* The fetch that a session waits in, borrowed; NULL when it waits in none. */
+static PyObject *waiting_in(PyObject *session)
+{
+    PyObject *parked = AT(session, interest_parked);
+    PyObject *fetch = parked != NULL && PyMethod_Check(parked) ? PyMethod_GET_SELF(parked) : NULL;
+    if (fetch == NULL || !Py_IS_TYPE(fetch, FetchType) || AT(fetch, fetch_session) != session
+        || AT(fetch, fetch_full) != Py_False || AT(fetch, fetch_by_id) != Py_True
+        || PyObject_Size(AT(fetch, fetch_rack)) != 0)
+        return NULL;
+    return fetch;
+}
+
+/* What a session remembers of an answer that told of one partition alone. */
+static int tell_session(PyObject *session, PyObject *wanted, PyObject *partition, int64_t end_offset)
+{
+    if (PyDict_SetItem(AT(session, interest_due), AT(wanted, wanted_key), wanted) < 0)
+        return -1;
+    put(wanted, wanted_start, Py_NewRef(AT(AT(partition, partition_log), log_start)));
+    return put_whole(wanted, wanted_watermark, end_offset);
+}
+
+/* Answer a fetch that waits for nothing but this partition, or a session of which nothing else has grown. */
+static Served answer_reader(PyObject *reader, PyObject *partition, int64_t end_offset)
+{
+    PyObject *session = Py_IS_TYPE(reader, FetchSessionType) ? reader : NULL;
+    PyObject *fetch = session == NULL ? reader : waiting_in(session);
+    int64_t bytes_min, session_id = 0;
+    if (fetch == NULL || !Py_IS_TYPE(fetch, FetchType) || AT(fetch, fetch_follower) != Py_None
+        || !whole(AT(fetch, fetch_bytes_min), &bytes_min) || bytes_min > 1 || PyDict_GET_SIZE(AT(fetch, fetch_grown))
+        || (session != NULL && !whole(AT(session, interest_number), &session_id)))
         return NOT_OURS;
-    PyObject *pending = AT(fetch, fetch_pending), *wanted = AT(fetch, fetch_alone);
-    if (!Py_IS_TYPE(pending, PendingType) || !Py_IS_TYPE(wanted, WantedType))
-        return NOT_OURS;
+    PyObject *pending = AT(fetch, fetch_pending);
+    PyObject *wanted = session == NULL ? AT(fetch, fetch_alone) : only_due(session, partition);
+    if (wanted == NULL || !Py_IS_TYPE(pending, PendingType) || !Py_IS_TYPE(wanted, WantedType))
+        return PyErr_Occurred() ? BROKEN : NOT_OURS;
     PyObject *connection = AT(pending, pending_connection);
     int first = is_first(connection, pending);
-    PyObject *answer = first > 0 ? newest(fetch, wanted, partition, pending, end_offset) : NULL;
+    PyObject *answer = first > 0 ? newest(fetch, wanted, partition, pending, session_id, end_offset) : NULL;
     if (answer == NULL)
         return PyErr_Occurred() ? BROKEN : NOT_OURS;
     Py_ssize_t size = PyBytes_GET_SIZE(AT(AT(AT(partition, partition_log), log_tail), tail_newest));
+    Py_INCREF(fetch);
     Py_INCREF(connection);
     Py_INCREF(pending);
     put(fetch, fetch_pending, Py_NewRef(Py_None));
     int failed = tell(AT(connection, connection_owed), name_popleft, NULL) < 0 || send_part(connection, answer) < 0
                  || add(partition, partition_fetches, 1) < 0 || add(partition, partition_bytes_out, size) < 0
-                 || unpark(fetch, partition, connection) < 0
+                 || unpark(fetch, session, partition, connection) < 0
+                 || (session != NULL && tell_session(session, wanted, partition, end_offset) < 0)
                  || took(AT(pending, pending_route), monotonic() - PyFloat_AsDouble(AT(pending, pending_began))) < 0;
     Py_DECREF(answer);
     Py_DECREF(pending);
     Py_DECREF(connection);
+    Py_DECREF(fetch);
     return failed ? BROKEN : SERVED;
 }
 

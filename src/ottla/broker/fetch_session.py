@@ -98,9 +98,13 @@ class FetchSession:
     def _ignore(self, partition: Partition) -> None:
         (partition.tailers if self.follows else partition.readers).pop(self, None)
 
+    def key_of(self, partition: Partition) -> Key:
+        """What a partition is called in this session."""
+        return (partition.topic_id if self.by_id else partition.topic, partition.index)
+
     def wake(self, partition: Partition) -> None:
         """A partition has grown, or failed."""
-        key: Key = (partition.topic_id if self.by_id else partition.topic, partition.index)
+        key = self.key_of(partition)
         wanted = self.wanted.get(key)
         if wanted is None:
             self._ignore(partition)
@@ -150,26 +154,26 @@ class FetchSessions:
         self.evict_after_ms = evict_after_ms
         self.evicted = 0
         self._below = below
-        self._sessions: dict[int, FetchSession] = {}
+        self.opened: dict[int, FetchSession] = {}  # by id, the one used longest ago first
 
     def __len__(self) -> int:
-        return len(self._sessions)
+        return len(self.opened)
 
     def open(self, by_id: bool, size: int, now_ms: int, follows: bool = False) -> FetchSession | None:
         """Open a session, or return None when there is no room for one of this size."""
-        if len(self._sessions) >= self.slots and not self._evict(size, now_ms, follows):
+        if len(self.opened) >= self.slots and not self._evict(size, now_ms, follows):
             return None
         session_id = 0
-        while session_id == 0 or session_id in self._sessions:
+        while session_id == 0 or session_id in self.opened:
             session_id = 1 + self._below(_EPOCH_MAX - 1)
         session = FetchSession(session_id, by_id, follows)
         session.touched_ms = now_ms
-        self._sessions[session_id] = session
+        self.opened[session_id] = session
         return session
 
     def find(self, session_id: int, epoch: int, by_id: bool, now_ms: int) -> FetchSession:
         """Return the session for its next fetch, or say why not."""
-        session = self._sessions.get(session_id)
+        session = self.opened.get(session_id)
         if session is None:
             raise BrokerError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if session.by_id != by_id:
@@ -177,24 +181,24 @@ class FetchSessions:
         if session.epoch != epoch or session.parked is not None:
             raise BrokerError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         # Re-inserting keeps the dict in order of use, oldest first, which is the order of eviction.
-        self._sessions[session_id] = self._sessions.pop(session_id)
+        self.opened[session_id] = self.opened.pop(session_id)
         session.touched_ms = now_ms
         return session
 
     def close(self, session_id: int) -> None:
         """End a session, if it is there."""
-        session = self._sessions.pop(session_id, None)
+        session = self.opened.pop(session_id, None)
         if session is not None:
             session.close()
 
     def _evict(self, size: int, now_ms: int, follows: bool) -> bool:
-        if not self._sessions:
+        if not self.opened:
             return False
-        oldest = next(iter(self._sessions.values()))
+        oldest = next(iter(self.opened.values()))
         if now_ms - oldest.touched_ms > self.evict_after_ms:
             victim = oldest
         else:
-            victim = min(self._sessions.values(), key=lambda session: (session.follows, len(session.wanted)))
+            victim = min(self.opened.values(), key=lambda session: (session.follows, len(session.wanted)))
             if (victim.follows, len(victim.wanted)) >= (follows, size):
                 return False
         if victim.parked is not None:

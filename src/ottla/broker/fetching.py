@@ -335,6 +335,9 @@ class Fetch:
         """Whether what has grown is hidden from a reader of committed records, by a transaction that is open."""
         if self._alone is not None:
             wanted, seen = self._alone, self._alone.offset
+        elif self._session is not None:
+            wanted = self._session.wanted[self._session.key_of(partition)]
+            seen = wanted.offset
         elif self._parked is not None:
             wanted, part = self._parked[1][partition]
             seen = part.last_stable_offset
@@ -368,15 +371,27 @@ class Fetch:
                     wanted.partition.readers.pop(self, None)
                     wanted.partition.tailers.pop(self, None)
 
+    def _only(self) -> Wanted | None:
+        """The one thing that an answer would tell of, where it may be told in the form of `newest`."""
+        session = self._session
+        if session is None:
+            return self._alone
+        if self._full or not self._by_id or self.follower is not None or self.rack or len(session.due) != 1:
+            return None
+        return next(iter(session.due.values()))
+
     def _complete(self) -> None:
         pending, self._pending = self._pending, None
         if pending is None:
             return
-        alone = self._alone
-        if alone is not None and alone.partition is not None:
-            whole = newest(alone, alone.partition, self._committed, pending)
+        only = self._only()
+        if only is not None and only.partition is not None:
+            session_id = 0 if self._session is None else self._session.id
+            whole = newest(only, only.partition, self._committed, pending, session_id)
             if whole is not None:  # the client has it before we tidy up
                 pending.send(whole)
+                only.high_watermark = only.partition.high_watermark
+                only.start_offset = only.partition.log.start_offset
                 self._unpark()
                 return
         if self._parked is None:

@@ -11,7 +11,7 @@ from ottla.broker.broker import Broker
 from ottla.broker.dispatch import Dispatcher, Route
 from ottla.broker.durable import Part
 from ottla.broker.express import once_durable
-from ottla.broker.fetch_session import Wanted
+from ottla.broker.fetch_session import FetchSession, Wanted
 from ottla.broker.fetching import Fetch
 from ottla.broker.session import Session
 from ottla.channel import swift
@@ -35,7 +35,7 @@ IS_HERE = _lane is not None and swift.IS_HERE
 if IS_HERE:
     _CLASSES = (
         *(Connection, Connections, Session, Partition, Log, Segment, Tail, Producers),
-        *(Fetch, Wanted, Pending, Route, OsFlusher),
+        *(Fetch, FetchSession, Wanted, Pending, Route, OsFlusher),
     )
     _lane.learn({cls.__name__: cls for cls in _CLASSES})
 
@@ -53,6 +53,7 @@ def lane(dispatcher: Dispatcher, broker: Broker) -> Serve:
         call_later=broker.call_later,
         by_name=broker.table.partitions,
         by_id=broker.table.awake_by_id,
+        sessions=broker.fetch_sessions.opened,
         internal=INTERNAL_TOPICS,
         durable=_durable,
         fetch_bytes_max=broker.fetch_bytes_max,

@@ -1,8 +1,9 @@
 """The newest record of a partition, for a consumer that waits for nothing else: bytes that go out as they are.
 
-Who reads at the end of a log mostly waits in a Fetch for one partition, and what it is owed is the small batch that was
-appended just now and is still in memory. The common road fills a part of a message with it and has that encoded; here
-the same bytes come from one `pack`. What it bought is in docs/adr/0022-the-short-way-to-a-reader.md.
+Who reads at the end of a log mostly waits in a Fetch for one partition, or in a session in which one has grown, and what
+it is owed is the small batch that was appended just now and is still in memory. The common road fills a part of a
+message with it and has that encoded; here the same bytes come from one `pack`. What it bought is in
+docs/adr/0022-the-short-way-to-a-reader.md.
 
 N1  Whatever is not of that form is left alone, for the common road: other batches, open transactions, older versions,
     epochs that differ, a log that refuses, begins later, or has followers that are behind.
@@ -27,7 +28,9 @@ _NOBODY = -1
 _NO_TAGS = b"\0\0\0"  # of the partition, the topic and the answer
 
 
-def newest(wanted: Wanted, partition: Partition, committed: bool, pending: Pending) -> list[Any] | None:
+def newest(
+    wanted: Wanted, partition: Partition, committed: bool, pending: Pending, session_id: int = 0
+) -> list[Any] | None:
     """Return the whole answer, or None when it is one for the common road."""
     log = partition.log
     offset, epoch = wanted.offset, wanted.leader_epoch
@@ -52,7 +55,7 @@ def newest(wanted: Wanted, partition: Partition, committed: bool, pending: Pendi
         0,
         0,
         0,
-        0,
+        session_id,
         _ONE,
         topic,
         _ONE,

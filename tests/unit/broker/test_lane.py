@@ -7,6 +7,7 @@ import pytest
 
 from ottla.broker.apis import fetch, produce
 from ottla.broker.dispatch import Dispatcher
+from ottla.broker.fetch_session import Wanted
 from ottla.broker.lane import IS_HERE, lane
 from ottla.broker.session import Session
 from ottla.channel.connection import Connection
@@ -88,6 +89,10 @@ class World:
                 file = log._active.file
                 told.append((file.size, file.read(0, file.size)))
                 told.append((log._tail.ends, log._tail.positions, log._tail.newest_offset))
+        for session in self.station.broker.fetch_sessions.opened.values():
+            told.append((session.id, session.epoch, list(session.due), session.parked is None))
+            names = [name for name in Wanted.__slots__ if name != "partition"]
+            told += [[getattr(wanted, name) for name in names] for wanted in session.wanted.values()]
         told.append({key: route.count for key, route in self.dispatcher.routes.items()})
         told.append([sum(route.buckets) for route in self.dispatcher.routes.values()])
         told.append([(len(each.owed), len(each.on_close), each.closed, each._corked) for each in self.clients])
@@ -116,7 +121,9 @@ def produced(world, version, records=None, *, name="t", index=0, acks=1, correla
     return PRODUCE, version, correlation, message
 
 
-def fetched(world, version, at, *, name="t", indexes=(0,), min_bytes=1, isolation=0, epoch=-1, session=-1):
+def fetched(
+    world, version, at, *, name="t", indexes=(0,), min_bytes=1, isolation=0, epoch=-1, session=-1, session_id=0
+):
     topic = FetchRequest.FetchTopic(topic=name, topic_id=world.ids[name])
     topic.partitions = [
         FetchRequest.FetchTopic.FetchPartition(
@@ -127,7 +134,8 @@ def fetched(world, version, at, *, name="t", indexes=(0,), min_bytes=1, isolatio
     message = FetchRequest(
         max_wait_ms=500, min_bytes=min_bytes, max_bytes=1 << 20, isolation_level=isolation, session_epoch=session
     )
-    message.topics = [topic]
+    message.session_id = session_id
+    message.topics = [topic] if indexes else []
     return FETCH, version, 9, message
 
 
@@ -262,6 +270,35 @@ def test_other_readers_are_woken_as_always(worlds, wish):
     assert all(world.transports[1].written for world in worlds)
 
 
+@pytest.mark.parametrize("isolation", [0, 1])
+def test_a_session_waits_for_one_of_its_partitions(tmp_path, isolation):
+    worlds = [World(tmp_path / name, swift=name == "a") for name in "ab"]
+    warm(worlds)
+    both(worlds, lambda world: world.send(1, fetched(world, 15, 0, indexes=(0, 1), session=0)))
+    ((session_id, _),) = worlds[0].station.broker.fetch_sessions.opened.items()
+    how = {"session_id": session_id, "isolation": isolation}
+    both(worlds, lambda world: world.send(1, fetched(world, 15, 5, session=1, **how)))
+    both(worlds, lambda world: world.send(0, produced(world, 12)))
+    worlds[0].general.clear()
+    for count in range(3):
+        epoch, at = 2 + 2 * count, 6 + count
+        both(worlds, lambda world, epoch=epoch, at=at: world.send(1, fetched(world, 15, at, session=epoch, **how)))
+        both(worlds, patience_ends)
+        both(
+            worlds,
+            lambda world, epoch=epoch: world.send(1, fetched(world, 15, 0, indexes=(), session=epoch + 1, **how)),
+        )
+        assert len(worlds[0].clients[1].owed) == 1
+        both(worlds, lambda world: world.send(0, produced(world, 12, batch(100))))
+        assert not worlds[0].clients[1].owed
+    assert worlds[0].general == [], "the lane served them all"
+    both(worlds, lambda world: world.send(1, fetched(world, 15, 9, session=8, **how)))
+    both(worlds, lambda world: world.send(0, produced(world, 12, index=1)))
+    both(worlds, lambda world: world.send(1, fetched(world, 15, 9, indexes=(), session=9, **how)))
+    both(worlds, lambda world: world.send(0, produced(world, 12), produced(world, 12, index=1)))
+    both(worlds, lambda world: world.send(1, fetched(world, 15, 9, session=7, **how)))
+
+
 def test_an_answer_waits_behind_the_one_before_it(worlds):
     """A fetch that waits on the producer's own connection comes first there, whatever becomes of the produce."""
     warm(worlds)
@@ -364,6 +401,13 @@ class Chance:
         name, index = chance.choice(TOPICS), chance.randrange(2)
         end = world.station.table.by_name(name, index).log.end_offset
         version, at = chance.randint(11, 17), max(0, end - chance.choice((0, 0, 0, 1, 9)))
+        opened = list(world.station.broker.fetch_sessions.opened.values())
+        if opened and chance.random() < 0.6:
+            session = chance.choice(opened)
+            epoch = session.epoch if chance.random() < 0.95 else session.epoch + 1
+            indexes = chance.choice(((), (index,), (index,), (0, 1)))
+            how = {"session_id": session.id, "session": epoch, "indexes": indexes, "isolation": chance.randrange(2)}
+            return lambda world: fetched(world, max(13, version), at, name=name, **how)
         how = {
             "indexes": chance.choice(((index,), (index,), (0, 1))),
             "isolation": chance.randrange(2),

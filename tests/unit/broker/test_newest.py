@@ -10,8 +10,10 @@ from ottla.broker import fetching
 from ottla.broker.apis import fetch
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.newest import newest
+from ottla.wire.batch import build_batch
 from ottla.wire.control import end_transaction_batch
 from ottla.wire.messages.fetch import FetchRequest
+from ottla.wire.record import Record
 from tests.unit.broker.test_fetch import request
 
 BY_ID = [version for version in fetch.API.versions if version >= 13]
@@ -50,10 +52,10 @@ class Meeting:
         self.readers = [Reader(station, short=True), Reader(station, short=False)]
         self.went = []
 
-        def watched(wanted, partition, committed, pending):
+        def watched(wanted, partition, committed, pending, session_id=0):
             if not pending.connection.short:
                 return None
-            whole = newest(wanted, partition, committed, pending)
+            whole = newest(wanted, partition, committed, pending, session_id)
             self.went.append(whole is not None)
             return whole
 
@@ -111,7 +113,49 @@ def test_so_do_readers_of_several_partitions(meeting):
     assert meeting.went == []
 
 
-def test_so_do_sessions_and_followers(meeting):
+def told(meeting):
+    """What each reader was told last, and in which session, which is its own."""
+    meeting.station.settle()
+    answers = [fetch.API.response.decode(reader.got.pop()[9:], 16) for reader in meeting.readers]
+    sessions = [answer.session_id for answer in answers]
+    for answer in answers:
+        answer.session_id = 0
+    assert answers[0] == answers[1]
+    assert not any(reader.got for reader in meeting.readers)
+    return answers[0], sessions
+
+
+@pytest.mark.parametrize("isolation", [0, 1])
+def test_sessions_in_which_one_partition_has_grown(meeting, isolation):
+    how = {"isolation_level": isolation}
+    for reader in meeting.readers:
+        reader.ask(request((meeting.topic_id, 0, 0), (meeting.topic_id, 1, 0), session_epoch=0, **how), 16)
+    _, sessions = told(meeting)
+
+    def ask(epoch, *wishes):
+        for reader, session in zip(meeting.readers, sessions, strict=True):
+            reader.ask(request(*wishes, session_id=session, session_epoch=epoch, max_wait_ms=500, **how), 16)
+
+    for count in range(3):
+        ask(count + 1, *([(meeting.topic_id, 0, count)] if count else []))
+        assert all(reader.owed for reader in meeting.readers), "they wait"
+        meeting.station.produce("t", size=10 * count)
+        answer, said = told(meeting)
+        assert answer.responses[0].partitions[0].high_watermark == count + 1
+        assert len(answer.responses[0].partitions) == 1
+        assert said == sessions
+    assert meeting.went == [True] * 3
+    ask(4, (meeting.topic_id, 0, 3))
+    for index in (0, 1):
+        meeting.station.table.by_name("t", index).append(
+            build_batch([Record(0, meeting.station.clock.ms, None, b"x", ())]), meeting.station.clock.ms
+        )
+    answer, _ = told(meeting)
+    assert len(answer.responses[0].partitions) == 2
+    assert meeting.went == [True] * 3, "both have grown"
+
+
+def test_so_do_full_fetches_and_followers(meeting):
     meeting.wait(16, session_epoch=0)
     meeting.station.produce("t")
     meeting.station.settle()
