@@ -1,7 +1,7 @@
 """The newest record of a partition, for a consumer that waits for nothing else: bytes that go out as they are.
 
-Who reads at the end of a log mostly waits in a Fetch for one partition, or in a session in which one has grown, and what
-it is owed is the small batch that was appended just now and is still in memory. The common road fills a part of a
+Who reads at the end of a log mostly waits in a Fetch for one partition, or in a session in which one has grown, and
+what it is owed is the small batch that was appended just now and is still in memory. The common road fills a part of a
 message with it and has that encoded; here the same bytes come from one `pack`. What it bought is in
 docs/adr/0022-the-short-way-to-a-reader.md.
 
