@@ -22,7 +22,7 @@ DATA ?= ottla-data
 ARGS ?=
 PYTEST := $(PY) -m pytest
 
-.PHONY: help run example test test-inside test-outside check unit compat bench soak format docs lock clean
+.PHONY: help run example test test-inside test-outside check unit compat bench sim soak format docs lock clean
 
 help:
 	@echo 'make run      start Ottla in the foreground, data in $(DATA)'
@@ -31,6 +31,7 @@ help:
 	@echo 'make check    ruff, mypy, layers, tidiness (under a minute)'
 	@echo 'make compat   every real client, our own on Apache Kafka, and Kafka itself, where Java and Maven are'
 	@echo 'make bench    measure beside Apache Kafka'
+	@echo 'make sim      100 seeds of simulated clusters, and every bug that is put back'
 	@echo 'make soak     hours of faults'
 	@echo 'make docs     write the reference pages anew'
 	@echo 'make lock     resolve the dependencies anew'
@@ -70,6 +71,10 @@ unit: $(VENV)/.test
 
 compat: $(VENV)/.test
 	$(PYTEST) tests/compat tests/client tests/cluster tests/spark -m 'long or not long' $(ARGS)
+
+sim: $(VENV)/.test
+	@$(COMPILE)
+	$(PY) -m tests.sim.campaign $(ARGS)
 
 soak: $(VENV)/.test
 	$(PYTEST) tests -m long --ignore=tests/compat --ignore=tests/client --ignore=tests/spark --timeout=0 $(ARGS)

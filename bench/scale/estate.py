@@ -141,6 +141,7 @@ class Estate:
         try:
             self.timeline.run(until, seconds_max, _CALLS_MAX)
         except Stuck as stuck:
+            self.check()  # what went wrong says more than what did not happen
             raise Stuck(f"it is still not so that {wish}: {stuck}; {self.said[-10:]}") from None
         self.check()
         return self.timeline.now - began

@@ -106,6 +106,7 @@ class StandIn:
         self.is_active = False  # as a controller
         self.quorum = self  # as far as Line asks
         self.offline_directories: list[bytes] = []
+        self.cordoned_directories: list[bytes] = []
         self.expanded = 0
         self._answered = answered
         self._learned = learned
@@ -135,7 +136,7 @@ class StandIn:
         surroundings = Surroundings(
             disk,
             self._clock,
-            SimWorker(process, self._entropy, SYNC_S),
+            SimWorker(process, self._entropy, lambda: SYNC_S),
             process.call_soon,
             call_later=process.call_later,
             draw=self._entropy.below,

@@ -75,6 +75,39 @@ def test_what_was_handed_out_is_accepted_by_the_next_poll(bootstrap, make_topic,
         assert [v for v in found if v.startswith(number)] == [b"%s %d" % (number, n) for n in range(100)]
 
 
+def test_a_callback_that_fails_comes_out_of_poll_and_nothing_is_left_undone(
+    bootstrap, make_topic, group, run
+):
+    name = make_topic(2)
+    for number in (0, 1):
+        write(bootstrap, name, [b"x"] * 10, number)
+
+    async def main():
+        heard = []
+
+        def failing(offsets, error):
+            heard.extend(offsets)
+            if len(heard) == 1:
+                raise ZeroDivisionError
+
+        # Both partitions come with one poll.
+        patient = {"fetch.min.bytes": 1_000_000, "fetch.max.wait.ms": 1_000}
+        async with ShareConsumer(bootstrap, patient, group_id=group) as consumer:
+            consumer.set_acknowledgement_callback(failing)
+            await consumer.subscribe([name])
+            assert len(await consumer.poll(10_000)) == 20
+            outcome = await consumer.commit()
+            places = {TopicPartition(name, 0), TopicPartition(name, 1)}
+            assert outcome == dict.fromkeys(places)
+            assert set(heard) == places
+            assert consumer.statistics()["acknowledged"] == 20
+            with pytest.raises(ZeroDivisionError):
+                await consumer.poll(1_000)
+            assert await consumer.poll(100) == []
+
+    run(main())
+
+
 def test_what_was_not_acknowledged_goes_to_others_when_its_consumer_closes(bootstrap, topic, group, run):
     write(bootstrap, topic, [b"%d" % n for n in range(10)])
 

@@ -2,6 +2,13 @@
 
 A delivery that failed is in doubt, whatever the error says, unless librdkafka has never sent it. A transaction has
 failed when it was called off and the coordinator said yes.
+
+Two faults of librdkafka would show here as the broker's (`tests/compat/test_librdkafka_quirks.py` plays both on Apache
+Kafka, too), so its ways into them are closed, and no finding is explained away:
+
+Q1  A producer whose abort has dropped a message from its queue is replaced: it would give the number of a message that
+    may be written to the next one. The new one begins with a new epoch.
+Q2  A consumer is assigned at an offset, never at "the end": it may look that up again later, and skip what is between.
 """
 
 import itertools
@@ -9,7 +16,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from ottla.sim.history.op import Poll, Send, Step
 from ottla.sim.history.workload import Doubtful, Refused
@@ -47,6 +54,8 @@ class RdkafkaClient:
             settings |= {"transactional.id": transactional_id, "transaction.timeout.ms": 30_000}
         self._transacts = transactional_id is not None
         self._ready = False
+        self._has_purged = False
+        self._settings = settings
         self._producer = Producer(settings)
         self._consumer = Consumer(
             common
@@ -61,8 +70,21 @@ class RdkafkaClient:
         )
 
     def assign(self, keys: Sequence[str], *, from_start: bool) -> None:
-        offset = 0 if from_start else OFFSET_END
-        self._consumer.assign([TopicPartition(*place(key), offset) for key in keys])
+        places = [TopicPartition(*place(key)) for key in keys]
+        for each in places:
+            each.offset = 0 if from_start else self._end_of(each)
+        self._consumer.assign(places)
+
+    def _end_of(self, partition: TopicPartition) -> int:
+        """Where a partition ends now; its beginning if nobody says, which is as good a place to read from."""
+        deadline = time.monotonic() + SECONDS_MAX
+        while time.monotonic() < deadline:
+            try:
+                _, end = self._consumer.get_watermark_offsets(partition, timeout=2)
+            except KafkaException:
+                continue
+            return end
+        return 0
 
     def poll(self) -> Poll:
         # One by one: a batch may hold what was fetched before a change of leaders, and the same again from after it.
@@ -112,6 +134,10 @@ class RdkafkaClient:
                 self._end(self._producer.abort_transaction)
             except KafkaException as error:
                 raise Doubtful(f"abort: {error}", results) from error
+            self._producer.poll(0)
+            if self._has_purged:
+                self._producer = Producer(self._settings)
+                self._ready = self._has_purged = False
             raise Refused("called off", results)
         for at, done in places:
             results[at] = done.get(0, results[at])
@@ -129,6 +155,7 @@ class RdkafkaClient:
             def delivered(error: KafkaError | None, message: Any, at: int = at, send: Send = send) -> None:
                 if error is not None:
                     errors.add(str(error))
+                    self._has_purged |= error.code() == KafkaError._PURGE_QUEUE
                 else:
                     offset = message.offset()
                     done[at] = Send(send.key, send.value, offset if offset >= 0 else None)

@@ -172,3 +172,12 @@ class ConsumerGroupModel(RuleBasedStateMachine):
 
 TestConsumerGroup = ConsumerGroupModel.TestCase
 TestConsumerGroup.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+
+
+def test_one_that_lost_an_answer_says_everything_even_if_its_next_heartbeat_is_a_quiet_one():
+    model = ConsumerGroupModel()
+    model.begin(["foo", "bar"])
+    model.resubscribe("a", ["bar"])
+    model.lose_an_answer("b")  # which would have told it to give partitions up
+    model.beat(["b", "b"], True)
+    model.settle()

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.log import plain
+from ottla.wire.batch import restamp_crc
 from ottla.wire.compression import Codec
 from ottla.wire.errors import BrokerError
 from tests.unit.log.workbench import NOW, Workbench, batch
@@ -25,20 +26,35 @@ CONFIGS = (
     {"cleanup_policy": frozenset({"compact"})},
     {"message_timestamp_type": "LogAppendTime"},
     {"segment_index_bytes": 48, "index_interval_bytes": 0},
+    {"compression_type": "zstd"},
+    {"compression_type": "uncompressed", "max_message_bytes": 700},
+    {
+        "compression_type": "gzip",
+        "message_timestamp_type": "LogAppendTime",
+        "cleanup_policy": frozenset({"compact", "delete"}),
+    },
+    {"max_message_records": 2, "max_decompressed_message_bytes": 400},
 )
 
 step = st.fixed_dictionaries(
     {
         "values": st.lists(st.binary(max_size=300), min_size=1, max_size=4),
         "timestamp": st.sampled_from([0, 0, 0, 0, -1000, -400, 400, 1000, -NOW - 1]),
-        "codec": st.sampled_from([Codec.NONE, Codec.NONE, Codec.NONE, Codec.LZ4]),
+        "codec": st.sampled_from([Codec.NONE, Codec.NONE, Codec.NONE, *Codec]),
+        "keyed": st.booleans(),
         "producer": st.sampled_from([None, None, 1, 2]),
         "epoch": st.sampled_from([0, 0, 0, 0, 1]),
         "back": st.sampled_from([0, 0, 0, 0, 1, 3, -2]),
         "transactional": st.sampled_from([False, False, False, False, True]),
         "leader_epoch": st.sampled_from([0, 0, 0, 1]),
         # Which byte of the batch is spoilt, and how.
-        "spoilt": st.one_of(st.none(), st.none(), st.none(), st.tuples(st.integers(0, 60), st.integers(1, 255))),
+        "spoilt": st.one_of(
+            st.none(), st.none(), st.none(), st.tuples(st.integers(0, 60), st.integers(1, 255))
+        ),
+        # Likewise, behind a header that has the right checksum for it: the records are for the append to look through.
+        "forged": st.one_of(
+            st.none(), st.none(), st.none(), st.tuples(st.integers(21, 90), st.integers(1, 255))
+        ),
         "cut": st.sampled_from([0, 0, 0, 0, 0, 1, 30, 90]),
         "rest": st.sampled_from([False, False, False, True]),
     }
@@ -57,10 +73,15 @@ def batches(steps):
             following[producer] = sequence + len(each["values"])
             how |= {"producer_id": producer, "producer_epoch": each["epoch"], "base_sequence": sequence}
             how["transactional"] = each["transactional"]
+        how["keys"] = [b"key"] * len(each["values"]) if each["keyed"] else None
         data = batch(*each["values"], timestamp=NOW + each["timestamp"], **how)
         if each["spoilt"] is not None:
             at, change = each["spoilt"]
             data[at] ^= change
+        if each["forged"] is not None and each["forged"][0] < len(data):
+            at, change = each["forged"]
+            data[at] ^= change
+            restamp_crc(data, 0, len(data))
         latest_epoch = max(latest_epoch, each["leader_epoch"])
         yield data[: len(data) - each["cut"]], latest_epoch, each["rest"]
 
@@ -74,10 +95,12 @@ def played(path, config, steps, swift):
         for number, (data, epoch, rest) in enumerate(batches(steps)):
             if rest:
                 log._active.file.rest()
+            before = bytes(data)
             try:
                 told.append(tuple(log.append(memoryview(data), epoch, NOW + number)))
             except BrokerError as error:
                 told.append((error.code, error.message))
+                assert data == before, "what is refused is as it came"
     for segment in log.segments:
         names = "base_offset max_timestamp max_timestamp_offset first_timestamp bytes_since_index created_ms"
         told.append([getattr(segment, name) for name in names.split()])

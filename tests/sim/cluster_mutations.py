@@ -15,6 +15,8 @@ import pytest
 from ottla.broker import fetcher
 from ottla.broker.apis import offset_for_leader_epoch
 from ottla.broker.fetching import Fetch
+from ottla.channel.budget import Budget
+from ottla.channel.connection import Connection
 from ottla.client.cluster import Cluster
 from ottla.client.consumer.fetcher import Fetcher
 from ottla.client.consumer.reading import Reading
@@ -93,8 +95,8 @@ def takes_every_stop_for_a_clean_one(patch: Patch) -> None:
     """Whoever comes back may lead what it led, whatever it lost: nobody asks for its last epoch (before KIP-966)."""
     real = fencing.give_up_partitions
 
-    def give_up(view: Any, broker_id: int, *, clean: bool) -> Any:
-        return real(view, broker_id, clean=True)
+    def give_up(view: Any, broker_id: int, *, clean: bool, **rest: Any) -> Any:
+        return real(view, broker_id, clean=True, **rest)
 
     patch.setattr(fencing, "give_up_partitions", give_up)
 
@@ -218,17 +220,17 @@ def takes_the_unknown_for_undone(patch: Patch) -> None:
 
 def coordinators_answer_before_it_is_committed(patch: Patch) -> None:
     """A coordinator answers from memory, before its records are with the others (redpanda#6018)."""
-    patch.setattr(Host, "_hold", lambda self, done, outcome: self._answer(done, outcome))
+    patch.setattr(Host, "_hold", lambda self, done, decision, names: self._answer(done, decision))
 
 
 def takes_the_next_transaction_for_the_last(patch: Patch) -> None:
     """The first batch of a transaction is not looked up while the marker of the one before it is on its way."""
 
-    def in_transaction(self: Log, producer_id: int, epoch: int) -> bool:
-        entry = self._producers.entries.get(producer_id)
+    def in_transaction(self: Producers, producer_id: int, epoch: int) -> bool:
+        entry = self.entries.get(producer_id)
         return entry is not None and entry.transaction_first_offset >= 0
 
-    patch.setattr(Log, "in_transaction", in_transaction)
+    patch.setattr(Producers, "in_transaction", in_transaction)
 
 
 def ends_epochs_at_the_watermark(patch: Patch) -> None:
@@ -298,6 +300,40 @@ def leads_before_it_is_known(patch: Patch) -> None:
     )
 
 
+
+def takes_a_full_disk_for_a_write(patch: Patch) -> None:
+    """A batch that the disk had no room for counts as written, in the log of a leader."""
+    patch.setattr(Log, "_write_again_or_fail", lambda self, file, records, error: None)
+
+
+def syncs_what_came_after(patch: Patch) -> None:
+    """What was appended while a sync was under way counts as synced, once that is done."""
+    real = AckFlusher._dispatch
+
+    def dispatch(self: AckFlusher, worker: Any, jobs: list[Any]) -> None:
+        class Late:
+            def run(self, work: Any, done: Any) -> None:
+                def late(outcome: Any, error: Any) -> None:
+                    jobs[:] = [(each, log, log.end_offset, *rest) for each, log, _, *rest in jobs]
+                    done(outcome, error)
+
+                worker.run(work, late)
+
+        real(self, Late(), jobs)
+
+    patch.setattr(AckFlusher, "_dispatch", dispatch)
+
+
+def reads_no_more_once_it_waited(patch: Patch) -> None:
+    """A connection whose peer was slow to read is never read from again."""
+    patch.setattr(Connection, "resume_writing", lambda self: None)
+
+
+def wakes_nobody_who_waits_for_room(patch: Patch) -> None:
+    """Those who wait until others have taken their answers are forgotten."""
+    patch.setattr(Budget, "_wake_soon", lambda self: None)
+
+
 L1 = "L1 offsets are dense and growing"
 L2 = "L2 equal bytes below the high watermark"
 L3 = "L3 the watermark never falls within an epoch"
@@ -307,6 +343,7 @@ G2 = "G2 committed offsets never go back"
 G3 = "G3 a member reads in a row"
 T1 = "T1 all of a transaction or nothing"
 STUCK = "progress"
+C5 = "C5 whoever has caught up is read from"
 
 # Scenarios that have nothing but what it takes.
 PRODUCING, READING = {"produce": 100}, {"produce": 100, "consume": 100}
@@ -352,6 +389,31 @@ HEIR_BEHIND = replace(
 THIRD_BEHIND = replace(
     two_elections.SCENARIO, name="third-behind", perils={"two elections, the third behind": 1}
 )
+FULL = Scenario(
+    "full",
+    {"full disk": 1},
+    count=(2, 4),
+    lasts_s=(0.5, 3.0),
+    span_s=6.0,
+    victims=(LEADER,),
+    work=READING,
+    properties={"min.insync.replicas": "1"},
+    replicas=1,
+)
+DARK = Scenario(
+    "dark",
+    {"power loss": 1},
+    count=(2, 3),
+    lasts_s=(0.5, 2.0),
+    span_s=6.0,
+    victims=(LEADER,),
+    work=PRODUCING,
+    properties={"min.insync.replicas": "1"},
+    replicas=1,
+)
+SLOW_AND_DARK = replace(DARK, name="slow-and-dark", perils={"slow disk": 3, "blackout": 2}, count=(5, 7))
+SLOW_READERS = Scenario("slow", {"slow readers": 1}, count=(2, 3), lasts_s=(1.0, 3.0), span_s=5.0, work=READING)
+SLOW_EVERYWHERE = replace(SLOW_READERS, name="slow-everywhere", count=(4, 6), work=READING | COPYING)
 BLACKOUT = Scenario("readers-in-the-dark", {"blackout": 1}, count=(1, 2), lasts_s=(0.5, 4.0), work=READING)
 
 MUTATIONS = (
@@ -390,4 +452,9 @@ MUTATIONS = (
     Mutation("leads before it is known", leads_before_it_is_known, "unsynced", (L2,), range(100, 140)),
     Mutation("leaders of the past", reads_from_leaders_of_the_past, FORGOTTEN, (G2,)),
     Mutation("fetches of the last time", believes_fetches_of_the_last_assignment, REBALANCES, (G2, G3)),
+    Mutation("a full disk is a write", takes_a_full_disk_for_a_write, FULL, (L1, P1, G3, STUCK)),
+    Mutation("acknowledges before its disk", acknowledges_before_the_disk, DARK, (L2, L3, P1)),
+    Mutation("syncs what came after", syncs_what_came_after, SLOW_AND_DARK, (L2, L3, P1)),
+    Mutation("wakes nobody", wakes_nobody_who_waits_for_room, SLOW_EVERYWHERE, (C5,)),
+    Mutation("reads no more", reads_no_more_once_it_waited, SLOW_READERS, (C5,)),
 )

@@ -124,9 +124,10 @@ def serves_by_offset_alone(patch: Patch) -> None:
             return Fit.VALID, End(offset, epoch)
         return real(self, offset, epoch)
 
-    def append(replica: Replica, records: bytes) -> None:
+    def append(replica: Replica, records: bytes) -> bool:
         if records:
             replica.append(bytes(records))
+        return True
 
     patch.setattr(Outline, "fit", fit)
     patch.setattr(fetch, "append", append)

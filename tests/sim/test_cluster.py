@@ -1,6 +1,7 @@
 """Whole clusters, simulated: over a hundred seeds of all scenarios; a seed that breaks a law is shrunk and told.
 
-OTTLA_SEED moves the first seed. `make soak` runs as many as OTTLA_SEEDS says, from a seed that it draws and prints.
+They run on the compiled parts, as users do; with OTTLA_PYTHON=1 on their twins in Python. OTTLA_SEED moves the first
+seed. `make soak` runs as many as OTTLA_SEEDS says, from a seed that it draws and prints.
 """
 
 import os
@@ -28,13 +29,21 @@ SEEDS = {
     "newcomers": 4,
     "late-marker": 4,
     "unsynced": 8,
+    "one-replica": 6,
+    "one-replica-unsynced": 6,
+    "full-disks": 5,
+    "clock-jumps": 4,
+    "slow-disks": 4,
+    "slow-readers": 4,
+    "share-groups": 6,
 }
+IN_PYTHON = bool(os.environ.get("OTTLA_PYTHON"))
 CHUNK = 4  # seeds a test, so that one that fails is seen before the others have run
 
 
 def run(scenario: str, first: int, count: int) -> None:
     for seed in range(first, first + count):
-        outcome = simulate(scenario, seed)
+        outcome = simulate(scenario, seed, in_python=IN_PYTHON)
         if outcome.violation is not None:
             pytest.fail(tell(shrink(outcome), steps=60), pytrace=False)
 

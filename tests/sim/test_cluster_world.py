@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ottla.sim.cluster.clock import SimClock
 from ottla.sim.cluster.disk import SimDisk
 from ottla.sim.cluster.fabric import Fabric
 from ottla.sim.cluster.network import SimNetwork
@@ -142,7 +143,7 @@ def test_an_exception_that_nobody_catches_is_noted(stage: Stage) -> None:
 
 def test_work_of_a_thread_happens_in_order_and_takes_time(stage: Stage) -> None:
     told: list[Any] = []
-    worker = SimWorker(stage.here, SeededEntropy(1), (1.0, 1.0))
+    worker = SimWorker(stage.here, SeededEntropy(1), lambda: (1.0, 1.0))
     for number in (1, 2):
         worker.run(
             lambda number=number: number, lambda result, error: told.append((result, stage.timeline.now))
@@ -281,3 +282,49 @@ def test_a_dead_process_writes_nothing_and_the_next_one_finds_what_was_written()
     with pytest.raises(OSError, match="dead"):
         file.append(b"after")
     assert left.read_bytes("/f") == b"before"
+
+
+def test_a_full_disk_refuses_what_is_longer_and_leaves_the_file_as_it_was() -> None:
+    disk = SimDisk()
+    file = disk.open("/f")
+    file.append(b"before")
+    disk.room_bytes = 3
+    with pytest.raises(OSError, match="No space left"):
+        file.append(b"more")
+    assert (file.size, disk.read_bytes("/f"), disk.free_bytes("/")) == (6, b"before", 3)
+    file.write_at(0, b"BEFORE")
+    file.append(b"now")
+    with pytest.raises(OSError, match="No space left"):
+        disk.open("/g")
+    disk.room_bytes = None
+    file.append(b"more")
+    assert disk.read_bytes("/f") == b"BEFOREnowmore"
+
+
+def test_a_window_holds_back_what_a_slow_reader_does_not_take(stage: Stage) -> None:
+    client = stage.connect()
+    told: list[str] = []
+    client.pause_writing = lambda: told.append("pause")  # type: ignore[attr-defined]
+    client.resume_writing = lambda: told.append("resume")  # type: ignore[attr-defined]
+    stage.fabric.window_bytes, stage.fabric.read_bytes = 100, 10
+    stage.fabric.slow_readers = {"b": None}
+    data = bytes(range(250)) * 2
+    assert client.transport.push([data[:300]]) == 100
+    client.transport.write(data[100:])
+    assert (told, client.transport.get_write_buffer_size()) == (["pause"], 400)
+    stage.let_pass(0.5)
+    assert len(stage.server.heard) < 350
+    stage.let_pass(5)
+    assert (stage.server.heard, told) == (data, ["pause", "resume"])
+    client.transport.write(data)
+    client.transport.close()
+    stage.let_pass(5)
+    assert stage.server.heard == data * 2
+    assert stage.server.lost == "closed"
+
+
+def test_a_wall_clock_that_jumps_measures_as_before() -> None:
+    clock = SimClock(Timeline())
+    wall, moment = clock.now_ms(), clock.monotonic()
+    clock.ahead_ms = -3_600_000
+    assert (clock.now_ms() - wall, clock.monotonic() - moment) == (-3_600_000, 0)

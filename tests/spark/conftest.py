@@ -21,7 +21,15 @@ _reasons: set[str] = set()
 
 
 # What `make test` has time for; the others run under `make compat`.
-SHORT = frozenset({"test_sink.py", "test_sink_early.py", "test_source_batch.py", "test_streams_stateless.py"})
+SHORT = frozenset(
+    {
+        "test_sink.py",
+        "test_sink_early.py",
+        "test_sink_expiry.py",
+        "test_source_batch.py",
+        "test_streams_stateless.py",
+    }
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -18,9 +18,11 @@ from pyspark.sql import DataFrame, SparkSession, functions
 
 from ottla.spark import SparkFailure, write_batch
 from ottla.spark.datasource import OttlaSource
-from ottla.spark.sink.each_batch import each_batch
+from ottla.spark.sink.checkpoint import planned_ms
+from ottla.spark.sink.each_batch import _planned_ms, each_batch
 from ottla.spark.sink.stream import StreamWriter
 from ottla.testing import Broker
+from ottla.world.disk import RealDisk
 from tests.spark.sink_stage import Topics
 
 STREAM_SECONDS = 90
@@ -199,6 +201,23 @@ def test_counts(inbox: Inbox, broker: Broker, topics: Topics, topic: str, mode: 
     drain(counts(), inbox.checkpoint)
     assert sorted(topics.read(topic)) == expected
     assert topics.marks(f"ottla-{query_id}-{topic}")
+
+
+def test_when_a_batch_was_planned(inbox: Inbox) -> None:
+    """What `write_batch` asks Spark for is what Spark has written down."""
+    asked: dict[int, int | None] = {}
+
+    def ask(frame: DataFrame, batch_id: int) -> None:
+        session = frame.sparkSession
+        query_id = session.sparkContext.getLocalProperty("sql.streaming.queryId")
+        assert query_id is not None
+        asked[batch_id] = _planned_ms(session, query_id, batch_id)
+
+    inbox.put("a")
+    inbox.put("b")
+    drain(inbox.stream().writeStream.foreachBatch(ask), inbox.checkpoint)
+    assert asked == {number: planned_ms(RealDisk(), str(inbox.checkpoint), number) for number in (0, 1)}
+    assert None not in asked.values()
 
 
 def test_two_sinks_of_one_stream(inbox: Inbox, broker: Broker, topics: Topics, topic_name: str) -> None:

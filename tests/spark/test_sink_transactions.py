@@ -12,7 +12,8 @@ import pytest
 
 pytest.importorskip("pyspark", reason="PySpark is not installed")
 
-from ottla.client.errors import Fenced, RecordTooLarge
+from ottla.client.blocking import Admin
+from ottla.client.errors import Fenced, Malformed, RecordTooLarge
 from ottla.client.producer.transactor import Transactor
 from ottla.spark import connection
 from ottla.spark.sink.carrier import Carrier
@@ -21,7 +22,7 @@ from ottla.world.loop_thread import LoopThread
 from tests.compat.absence import need_kafka
 from tests.compat.chosen import SERVERS
 from tests.peers.server import Server
-from tests.spark.sink_stage import Job, Killed, Query, Topics
+from tests.spark.sink_stage import Job, Killed, Query, Topics, rows, task
 
 SETTINGS = {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "2"}
 BOTH = [
@@ -143,7 +144,7 @@ def test_the_marker_stands_at_the_end_of_the_rows(
 
 
 def test_another_query_under_the_same_name(server: Server, topics: Topics, topic: str) -> None:
-    Query(server.bootstrap, topic, "one", transactionalId=topic).batch(7, ["a"])
+    Query(server.bootstrap, topic, "one", transactionalId=topic, missingMarker="write:7").batch(7, ["a"])
     Query(server.bootstrap, topic, "two", transactionalId=topic).batch(0, ["b"])
     Query(server.bootstrap, topic, "two", transactionalId=topic).batch(0, ["b"])
     assert sorted(topics.read(topic)) == ["a", "b"]
@@ -436,6 +437,23 @@ def test_a_job_of_which_nobody_knows_the_end(
         writer.commit(messages)
 
 
+def test_a_job_whose_end_was_answered_with_nonsense(
+    server: Server, topics: Topics, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The coordinator may have done what it was asked: nobody is told that nothing was written."""
+    original = Transactor.commit
+
+    async def garbled(self: Transactor) -> None:
+        await original(self)
+        raise Malformed("what is this")
+
+    monkeypatch.setattr(Transactor, "commit", garbled)
+    writer, messages = Job(server.bootstrap, topic).run(["perhaps"])
+    with pytest.raises(PerhapsWritten, match="what is this\nhint: look before you write it again"):
+        writer.commit(messages)
+    assert topics.read(topic) == ["perhaps"]
+
+
 def test_offsets_of_the_source_are_in_it(
     server: Server, topics: Topics, topic: str, topic_name: str, tmp_path: Path
 ) -> None:
@@ -520,6 +538,52 @@ def test_a_task_on_its_own_that_dies(
         query.run(0, numbers(5), numbers(5, 9))
     query.batch(0, numbers(5), numbers(5, 9))
     assert sorted(topics.read(topic)) == numbers(9)
+
+
+def ongoing(query: Query) -> list[str]:
+    """The transactions of a query that would keep readers waiting."""
+    with Admin(query.bootstrap) as admin:
+        found = admin.transactions.list(states=["Ongoing"])
+    return [name for name in found if query.query_id in name]
+
+
+def test_rows_that_fail_halfway_leave_nothing_open(
+    server: Server, topics: Topics, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the rows come from may fail when some of them are written: a task before it, or a program of the user's."""
+    monkeypatch.setattr("ottla.spark.sink.task._CHUNK_BYTES", 1)
+    monkeypatch.setattr("ottla.spark.sink.encoding._GATHER_BYTES", 1)
+    query = Query(server.bootstrap, topic, portable="true")
+    begun: list[list[str]] = []
+
+    def failing() -> Iterator[Any]:
+        yield from rows(["a"])
+        begun.append(ongoing(query))
+        raise ZeroDivisionError
+
+    with task(0, query.query_id, 0), pytest.raises(ZeroDivisionError):
+        query.writer().write(failing())
+    assert begun == [[f"ottla-{query.query_id}-0"]]
+    assert ongoing(query) == []
+    assert topics.read(topic) == []
+    query.batch(0, ["a"])
+    assert topics.read(topic) == ["a"]
+
+
+def test_a_marker_that_cannot_be_written_leaves_nothing_open(
+    server: Server, topics: Topics, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: object) -> None:
+        raise NotWritten("no marker today")
+
+    query = Query(server.bootstrap, topic, portable="true")
+    with monkeypatch.context() as patch:
+        patch.setattr(Carrier, "offsets", fails)
+        with pytest.raises(NotWritten, match="no marker today"):
+            query.run(0, ["a"])
+    assert ongoing(query) == []
+    query.batch(0, ["a"])
+    assert topics.read(topic) == ["a"]
 
 
 def test_a_job_of_tasks_on_their_own(server: Server, topics: Topics, topic: str) -> None:

@@ -63,7 +63,9 @@ static PyObject *serve(PyObject *self, PyObject *const *args, size_t flags, PyOb
     if (PyVectorcall_NARGS(flags) != 4 || names != NULL)
         return PyErr_Format(PyExc_TypeError, "a lane serves a connection: buffer, position and end");
     PyObject *buffer = args[1];
-    Request request = {.connection = args[0], .began = monotonic()};
+    Request request = {.connection = args[0]};
+    if (monotonic(lane, &request.began) < 0)
+        return NULL;
     int64_t position, end;
     int ours = PyObject_TypeCheck(args[0], ConnectionType) && PyByteArray_CheckExact(buffer)
                && whole(args[2], &position) && whole(args[3], &end) && 0 <= position && position <= end
@@ -97,7 +99,8 @@ static const struct {
     {"general", offsetof(Lane, general)}, {"dispatcher", offsetof(Lane, dispatcher)}, {"routes", offsetof(Lane, routes)},
     {"broker", offsetof(Lane, broker)}, {"connections", offsetof(Lane, connections)},
     {"call_later", offsetof(Lane, call_later)}, {"by_name", offsetof(Lane, by_name)}, {"by_id", offsetof(Lane, by_id)},
-    {"sessions", offsetof(Lane, sessions)},    {"internal", offsetof(Lane, internal)}, {"durable", offsetof(Lane, durable)}, {NULL},
+    {"sessions", offsetof(Lane, sessions)},    {"internal", offsetof(Lane, internal)}, {"durable", offsetof(Lane, durable)},
+    {"clock", offsetof(Lane, clock)}, {NULL},
 };
 
 #define PART(lane, i) (*(PyObject **)((char *)(lane) + PARTS[i].at))
@@ -123,6 +126,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *parts)
         Py_DECREF(self);
         return PyErr_Format(PyExc_TypeError, "a lane is made of other things");
     }
+    self->is_real = Py_IS_TYPE(self->clock, RealClockType);
     return (PyObject *)self;
 }
 
@@ -165,7 +169,9 @@ static PyObject *learn(PyObject *module, PyObject *classes)
 {
     if (!PyDict_CheckExact(classes))
         return PyErr_Format(PyExc_TypeError, "learn takes classes by their names");
-    if (learn_slots(classes, CLASSES, SLOTS) < 0)
+    if (learn_slots(classes, CLASSES, SLOTS) < 0
+        || learn_number(classes, "OPEN_REQUESTS_MAX", &open_requests_max) < 0
+        || learn_number(classes, "BUCKETS", &buckets_count) < 0)
         return NULL;
     append_plain = (PlainAppend)PyCapsule_Import(PLAIN_CAPSULE, 0);
     send_part = append_plain == NULL ? NULL : (FramesSend)PyCapsule_Import(FRAMES_CAPSULE, 0);
@@ -174,8 +180,14 @@ static PyObject *learn(PyObject *module, PyObject *classes)
     Py_RETURN_NONE;
 }
 
+static PyObject *served_here(PyObject *module, PyObject *nothing)
+{
+    return Py_BuildValue("(LLL)", (long long)produces_served, (long long)fetches_parked, (long long)readers_answered);
+}
+
 static PyMethodDef functions[] = {
-    {"learn", learn, METH_O, "learn(classes): learn where everything is."},
+    {"served", served_here, METH_NOARGS, "served(): how many produces, parked fetches and woken readers were served here."},
+    {"learn", learn, METH_O, "learn(known): learn where everything is, and how much is much."},
     {NULL},
 };
 
@@ -187,9 +199,10 @@ static const struct {
     PyObject **name;
     const char *text;
 } NAMES[] = {
-    {&name_wake, "wake"}, {&name_appended, "appended"}, {&name_flush, "flush"}, {&name_settle_due, "settle_due"},
+    {&name_wake, "wake"}, {&name_report_bug, "report_bug"}, {&name_appended, "appended"}, {&name_flush, "flush"}, {&name_settle_due, "settle_due"},
     {&name_reply, "reply"}, {&name_attach, "attach"}, {&name_cancel, "cancel"}, {&name_popleft, "popleft"},
-    {&name_append, "append"}, {&name_failed, "failed"}, {&name_finish, "finish"}, {&no_text, ""}, {NULL},
+    {&name_append, "append"}, {&name_failed, "failed"}, {&name_finish, "finish"},
+    {&name_monotonic, "monotonic"}, {&name_now_ms, "now_ms"}, {&no_text, ""}, {NULL},
 };
 
 PyMODINIT_FUNC PyInit__lane(void)

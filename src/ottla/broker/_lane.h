@@ -11,12 +11,14 @@
 #define ID_BYTES 16
 #define ONE 2 /* as a compact array counts */
 #define NONE 1
-#define BUCKETS 28
+
+static int64_t open_requests_max, buckets_count; /* of `connection.py`, of `dispatch.py` */
 
 static PyTypeObject *ConnectionType, *ConnectionsType, *SessionType, *PartitionType, *LogType, *SegmentType, *TailType,
-    *ProducersType, *FetchType, *FetchSessionType, *WantedType, *PendingType, *RouteType, *OsFlusherType;
-static PyObject *name_wake, *name_appended, *name_flush, *name_settle_due, *name_reply, *name_attach, *name_cancel,
-    *name_popleft, *name_append, *name_failed, *name_finish;
+    *ProducersType, *FetchType, *FetchSessionType, *WantedType, *PendingType, *RouteType, *OsFlusherType,
+    *RealClockType;
+static PyObject *name_wake, *name_report_bug, *name_appended, *name_flush, *name_settle_due, *name_reply, *name_attach, *name_cancel,
+    *name_popleft, *name_append, *name_failed, *name_finish, *name_monotonic, *name_now_ms;
 static PyObject *no_text, *minus_one, *any_watermark;
 static PlainAppend append_plain;
 static FramesSend send_part;
@@ -28,7 +30,7 @@ static Py_ssize_t connection_closed, connection_owed, connection_session, connec
     partition_waiters, partition_local_waiters, partition_readers, partition_fetches, partition_bytes_out,
     partition_flusher, log_end, log_start, log_active, log_tail, log_producers, log_recovery_point, log_flush_messages,
     segment_base, tail_newest, tail_newest_offset, producers_ongoing, producers_unreplicated, fetch_alone, fetch_broker,
-    fetch_by_id, fetch_bytes_max, fetch_bytes_min, fetch_committed, fetch_connection, fetch_full, fetch_grown,
+    fetch_by_id, fetch_bytes_max, fetch_bytes_min, fetch_committed, fetch_connection, fetch_full, fetch_gathered, fetch_no_room, fetch_grown,
     fetch_growth, fetch_parked, fetch_pending, fetch_session, fetch_timer, fetch_wait_ms, fetch_wanted,
     fetch_bytes_read, fetch_came_by, fetch_follower, fetch_leader_only, fetch_listener, fetch_rack, fetch_settled,
     interest_by_id, interest_due, interest_epoch, interest_follows, interest_number, interest_parked, interest_touched,
@@ -41,7 +43,8 @@ static const Class CLASSES[] = {
     {"Connection", &ConnectionType}, {"Connections", &ConnectionsType}, {"Session", &SessionType},
     {"Partition", &PartitionType}, {"Log", &LogType}, {"Segment", &SegmentType}, {"Tail", &TailType},
     {"Producers", &ProducersType}, {"Fetch", &FetchType}, {"FetchSession", &FetchSessionType}, {"Wanted", &WantedType},
-    {"Pending", &PendingType}, {"Route", &RouteType}, {"OsFlusher", &OsFlusherType}, {NULL},
+    {"Pending", &PendingType}, {"Route", &RouteType}, {"OsFlusher", &OsFlusherType},
+    {"RealClock", &RealClockType}, {NULL},
 };
 
 static const Slot SLOTS[] = {
@@ -69,7 +72,7 @@ static const Slot SLOTS[] = {
     {"Fetch", "_alone", &fetch_alone}, {"Fetch", "_broker", &fetch_broker}, {"Fetch", "_by_id", &fetch_by_id},
     {"Fetch", "_bytes_max", &fetch_bytes_max}, {"Fetch", "_bytes_min", &fetch_bytes_min},
     {"Fetch", "_committed", &fetch_committed}, {"Fetch", "_connection", &fetch_connection},
-    {"Fetch", "_full", &fetch_full}, {"Fetch", "_grown", &fetch_grown}, {"Fetch", "_growth", &fetch_growth},
+    {"Fetch", "_full", &fetch_full}, {"Fetch", "_gathered", &fetch_gathered}, {"Fetch", "_no_room", &fetch_no_room}, {"Fetch", "_grown", &fetch_grown}, {"Fetch", "_growth", &fetch_growth},
     {"Fetch", "_parked", &fetch_parked}, {"Fetch", "_pending", &fetch_pending}, {"Fetch", "_session", &fetch_session},
     {"Fetch", "_timer", &fetch_timer}, {"Fetch", "_wait_ms", &fetch_wait_ms}, {"Fetch", "_wanted", &fetch_wanted},
     {"Fetch", "bytes_read", &fetch_bytes_read}, {"Fetch", "came_by", &fetch_came_by},
@@ -105,6 +108,8 @@ typedef struct {
     PyObject *sessions;    /* of fetches, by their ids */
     PyObject *internal;    /* names of topics that are not for everybody */
     PyObject *durable;     /* makes the answer that waits for the disk */
+    PyObject *clock;
+    int is_real;           /* whether the clock is the machine's, which is read without Python */
     int64_t fetch_bytes_max;
 } Lane;
 
@@ -119,18 +124,45 @@ typedef struct {
 
 typedef enum { BROKEN = -1, NOT_OURS = 0, SERVED = 1 } Served;
 
-static inline double monotonic(void)
+/* How many requests were served here since the start, by kind: a simulation shows by these that it came this way. */
+static int64_t produces_served, fetches_parked, readers_answered;
+
+/* `Clock.monotonic` of a clock that is not the machine's; -1 with an error set. */
+static int ask_monotonic(const Lane *lane, double *moment)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    PyObject *told = PyObject_CallMethodNoArgs(lane->clock, name_monotonic);
+    *moment = told == NULL ? -1 : PyFloat_AsDouble(told);
+    Py_XDECREF(told);
+    return *moment == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
-static inline int64_t now_ms(void)
+/* `Clock.now_ms` of a clock that is not the machine's; -1 with an error set. */
+static int ask_now_ms(const Lane *lane, int64_t *moment)
 {
+    PyObject *told = PyObject_CallMethodNoArgs(lane->clock, name_now_ms);
+    *moment = told == NULL ? -1 : PyLong_AsLongLong(told);
+    Py_XDECREF(told);
+    return *moment == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
+static inline int monotonic(const Lane *lane, double *moment)
+{
+    if (!lane->is_real)
+        return ask_monotonic(lane, moment);
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    *moment = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    return 0;
+}
+
+static inline int now_ms(const Lane *lane, int64_t *moment)
+{
+    if (!lane->is_real)
+        return ask_now_ms(lane, moment);
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    *moment = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return 0;
 }
 
 /* `Route.took` */
@@ -139,8 +171,8 @@ static int took(PyObject *route, double seconds)
     PyObject *buckets = AT(route, route_buckets), *sum = AT(route, route_seconds);
     int64_t micros = (int64_t)(seconds * 1e6), count;
     int bucket = micros <= 0 ? 0 : 64 - __builtin_clzll((uint64_t)micros);
-    if (bucket >= BUCKETS)
-        bucket = BUCKETS - 1;
+    if (bucket >= buckets_count)
+        bucket = (int)buckets_count - 1;
     if (!whole(PyList_GET_ITEM(buckets, bucket), &count)) {
         PyErr_SetString(PyExc_OverflowError, "a counter has no room left");
         return -1;
@@ -149,6 +181,13 @@ static int took(PyObject *route, double seconds)
     if (more == NULL || PyList_SetItem(buckets, bucket, more) < 0 || add(route, route_count, 1) < 0)
         return -1;
     return put(route, route_seconds, PyFloat_FromDouble(PyFloat_AsDouble(sum) + seconds));
+}
+
+/* `Route.took`, for what began at a moment and ends now. */
+static int took_since(const Lane *lane, PyObject *route, double began)
+{
+    double now;
+    return monotonic(lane, &now) < 0 ? -1 : took(route, now - began);
 }
 
 /* A partition that is awake, borrowed; NULL when there is none, or with an error set. */

@@ -17,12 +17,13 @@ static PyObject *newest(PyObject *fetch, PyObject *wanted, PyObject *partition, 
                         int64_t end_offset)
 {
     PyObject *log = AT(partition, partition_log), *tail = AT(log, log_tail), *producers = AT(log, log_producers);
-    int64_t offset, newest_offset, epoch, leader_epoch, fetched, start, correlation_id, index;
+    int64_t offset, newest_offset, epoch, leader_epoch, fetched, start, correlation_id, index, bytes_max;
     if (!whole(AT(wanted, wanted_offset), &offset) || !whole(AT(tail, tail_newest_offset), &newest_offset)
         || offset != newest_offset || !whole(AT(wanted, wanted_epoch), &epoch)
         || !whole(AT(partition, partition_epoch), &leader_epoch) || (epoch >= 0 && epoch != leader_epoch)
         || !whole(AT(wanted, wanted_fetched), &fetched) || fetched >= 0 || !whole(AT(log, log_start), &start)
-        || offset < start || !whole(AT(pending, pending_correlation), &correlation_id)
+        || offset < start || !whole(AT(wanted, wanted_bytes_max), &bytes_max) || bytes_max < 0
+        || !whole(AT(pending, pending_correlation), &correlation_id)
         || !Py_IS_TYPE(producers, ProducersType) || PyDict_GET_SIZE(AT(producers, producers_ongoing))
         || PyList_GET_SIZE(AT(producers, producers_unreplicated)))
         return NULL;
@@ -132,7 +133,7 @@ static int tell_session(PyObject *session, PyObject *wanted, PyObject *partition
 }
 
 /* Answer a fetch that waits for nothing but this partition, or a session of which nothing else has grown. */
-static Served answer_reader(PyObject *reader, PyObject *partition, int64_t end_offset)
+static Served answer_reader(const Lane *lane, PyObject *reader, PyObject *partition, int64_t end_offset)
 {
     PyObject *session = Py_IS_TYPE(reader, FetchSessionType) ? reader : NULL;
     PyObject *fetch = session == NULL ? reader : waiting_in(session);
@@ -159,12 +160,30 @@ static Served answer_reader(PyObject *reader, PyObject *partition, int64_t end_o
                  || add(partition, partition_fetches, 1) < 0 || add(partition, partition_bytes_out, size) < 0
                  || unpark(fetch, session, partition, connection) < 0
                  || (session != NULL && tell_session(session, wanted, partition, end_offset) < 0)
-                 || took(AT(pending, pending_route), monotonic() - PyFloat_AsDouble(AT(pending, pending_began))) < 0;
+                 || took_since(lane, AT(pending, pending_route), PyFloat_AsDouble(AT(pending, pending_began))) < 0;
     Py_DECREF(answer);
     Py_DECREF(pending);
     Py_DECREF(connection);
     Py_DECREF(fetch);
+    readers_answered += !failed;
     return failed ? BROKEN : SERVED;
+}
+
+/* Have the error that is set reported as a bug, which is then no longer set (L10 of `Partition`). */
+static int report_bug(PyObject *partition)
+{
+    PyObject *kind, *error, *trace;
+    if (!PyErr_ExceptionMatches(PyExc_Exception))
+        return -1;
+    PyErr_Fetch(&kind, &error, &trace);
+    PyErr_NormalizeException(&kind, &error, &trace);
+    if (trace != NULL)
+        PyException_SetTraceback(error, trace);
+    int failed = tell(AT(partition, partition_log), name_report_bug, error);
+    Py_XDECREF(kind);
+    Py_XDECREF(error);
+    Py_XDECREF(trace);
+    return failed;
 }
 
 /* Let everybody who waits for a partition hear that all below `end_offset` is committed. */
@@ -180,8 +199,9 @@ static int wake_readers(const Lane *lane, PyObject *partition, int64_t end_offse
     int failed = 0;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all) && !failed; i++) {
         PyObject *reader = PyList_GET_ITEM(all, i);
-        Served answered = at_once ? answer_reader(reader, partition, end_offset) : NOT_OURS;
-        failed = answered == BROKEN || (answered == NOT_OURS && tell(reader, name_wake, partition) < 0);
+        Served answered = at_once ? answer_reader(lane, reader, partition, end_offset) : NOT_OURS;
+        if (answered == BROKEN || (answered == NOT_OURS && tell(reader, name_wake, partition) < 0))
+            failed = report_bug(partition) < 0;
     }
     Py_DECREF(all);
     return failed ? -1 : 0;

@@ -17,7 +17,6 @@
 #define FETCH_BYTES 76       /* from the time to wait to the end, for one partition */
 #define SILENT_BYTES 25      /* the same for none, in a session */
 #define SESSION_EPOCH_MAX 0x7fffffff
-#define OWED_MAX 255         /* one more and the connection stalls */
 
 typedef struct {
     int32_t wait_ms, bytes_min, bytes_max, session_id, session_epoch, index, epoch, partition_bytes_max;
@@ -45,7 +44,7 @@ static int read_fetch(const Request *request, Wish *wish)
     wish->session_id = read_32(at + 13);
     wish->session_epoch = read_32(at + 17);
     int alone = wish->session_id == 0 && wish->session_epoch == -1;
-    if (wish->wait_ms <= 0 || wish->bytes_min != 1 || (!alone && (wish->session_id <= 0 || wish->session_epoch <= 0)))
+    if (wish->wait_ms <= 0 || wish->bytes_min != 1 || wish->bytes_max < 1 || (!alone && (wish->session_id <= 0 || wish->session_epoch <= 0)))
         return 0;
     wish->topic_id = NULL;
     if (size == SILENT_BYTES) /* no topics, nothing forgotten, no rack, no tags */
@@ -60,7 +59,8 @@ static int read_fetch(const Request *request, Wish *wish)
     wish->own_start = read_64(at + 21);
     wish->partition_bytes_max = read_32(at + 29);
     /* One partition, no epoch fetched; no tags of partition and topic, nothing forgotten, no rack, no tags. */
-    return at[0] == ONE && read_32(at + 17) < 0 && memcmp(at + 33, "\0\0\1\1\0", 5) == 0 && wish->offset >= 0;
+    return at[0] == ONE && read_32(at + 17) < 0 && memcmp(at + 33, "\0\0\1\1\0", 5) == 0 && wish->offset >= 0
+           && wish->partition_bytes_max >= 0;
 }
 
 /* Whether a client that is at an offset has read all that there is of a partition, and may wait for more. */
@@ -152,10 +152,12 @@ static PyObject *make_fetch(const Lane *lane, const Request *request, const Wish
     AT(fetch, fetch_follower) = Py_NewRef(Py_None);
     AT(fetch, fetch_leader_only) = Py_NewRef(Py_False);
     AT(fetch, fetch_settled) = Py_NewRef(Py_False);
+    AT(fetch, fetch_no_room) = Py_NewRef(Py_False);
     AT(fetch, fetch_listener) =
         Py_NewRef(request->version >= HINTS_SINCE ? AT(request->connection, connection_listener) : Py_None);
     if (put_whole(fetch, fetch_bytes_max, bytes_max) < 0 || put_whole(fetch, fetch_bytes_min, wish->bytes_min) < 0
         || put_whole(fetch, fetch_wait_ms, wish->wait_ms) < 0 || put_whole(fetch, fetch_bytes_read, 0) < 0
+        || put_whole(fetch, fetch_gathered, 0) < 0
         || put(fetch, fetch_grown, PyDict_New()) < 0 || put(fetch, fetch_growth, PyDict_New()) < 0
         || put(fetch, fetch_wanted, session == NULL ? PyTuple_Pack(1, wanted) : PyTuple_New(0)) < 0)
         Py_CLEAR(fetch);
@@ -253,9 +255,12 @@ static int is_at_end(PyObject *wanted, const Wish *wish)
 static int use_session(const Lane *lane, PyObject *session, const Wish *wish)
 {
     PyObject *id = AT(session, interest_number);
+    int64_t now;
+    if (now_ms(lane, &now) < 0)
+        return -1;
     Py_INCREF(session);
     int failed = PyDict_DelItem(lane->sessions, id) < 0 || PyDict_SetItem(lane->sessions, id, session) < 0
-                 || put_whole(session, interest_touched, now_ms()) < 0
+                 || put_whole(session, interest_touched, now) < 0
                  || put_whole(session, interest_epoch, (int64_t)wish->session_epoch + 1) < 0;
     Py_DECREF(session);
     return failed ? -1 : 0;
@@ -285,13 +290,14 @@ static Served serve_fetch(const Lane *lane, const Request *request)
     Wish wish;
     PyObject *connection = request->connection, *key = NULL;
     if (request->version < FETCH_SINCE || !read_fetch(request, &wish)
-        || AT(connection, connection_closed) != Py_False || PyObject_Size(AT(connection, connection_owed)) >= OWED_MAX)
+        || AT(connection, connection_closed) != Py_False || PyObject_Size(AT(connection, connection_owed)) + 1 >= open_requests_max)
         return NOT_OURS;
     if (wish.topic_id != NULL
         && (key = Py_BuildValue("y#i", wish.topic_id, (Py_ssize_t)ID_BYTES, (int)wish.index)) == NULL)
         return BROKEN;
     Served served = wish.session_id ? park_session(lane, request, &wish, key) : park_alone(lane, request, &wish, key);
     Py_XDECREF(key);
+    fetches_parked += served == SERVED;
     return served;
 }
 

@@ -194,25 +194,28 @@ static int finish_produce(const Lane *lane, const Request *request, const Produc
     PyObject *answer = produced(request, produce, partition, base);
     int failed = answer == NULL || reply(request->connection, answer) < 0;
     Py_XDECREF(answer);
-    return failed ? -1 : took(request->route, monotonic() - request->began);
+    return failed ? -1 : took_since(lane, request->route, request->began);
 }
 
 static Served serve_produce(const Lane *lane, const Request *request)
 {
     Produce produce;
-    int64_t base;
+    int64_t base, now;
     if (request->version < PRODUCE_SINCE || AT(request->route, route_express) == Py_None
         || !read_produce(request, &produce))
         return NOT_OURS;
     PyObject *partition = find_produced(lane, request, &produce);
     if (partition == NULL)
         return PyErr_Occurred() ? BROKEN : NOT_OURS;
+    if (now_ms(lane, &now) < 0)
+        return BROKEN;
     Py_INCREF(partition);
     Outcome outcome = append_plain(AT(partition, partition_log), produce.records, produce.records_bytes,
-                                   AT(partition, partition_epoch), now_ms(), &base);
+                                   AT(partition, partition_epoch), now, &base);
     Served served = outcome == LEFT ? NOT_OURS : BROKEN;
     if (outcome == STORED && finish_produce(lane, request, &produce, partition, base) == 0)
         served = SERVED;
+    produces_served += served == SERVED;
     Py_DECREF(partition);
     return served;
 }

@@ -67,6 +67,7 @@ class Pending:
     __slots__ = (
         "_began",
         "_dispatcher",
+        "_failure",
         "_message",
         "_route",
         "_then",
@@ -78,6 +79,7 @@ class Pending:
     def __init__(self) -> None:
         self.parts: list[Any] | None = None
         self._message: Message | None = None
+        self._failure: Exception | None = None
         self.connection: Connection | None = None
         self._then: Callable[[Message], object] | None = None
 
@@ -105,6 +107,8 @@ class Pending:
         message, self._message = self._message, None
         if message is not None:
             self.resolve(message)
+        elif self._failure is not None:
+            self.fail(self._failure)
 
     def resolve(self, message: Message) -> None:
         """Answer. Whoever calls is not the one to blame for an answer that cannot be written."""
@@ -123,8 +127,15 @@ class Pending:
             return
         self.send(parts)
 
+    def fail(self, error: Exception) -> None:
+        """Give up on the request, for what was to answer it has broken: its client loses the connection."""
+        if self.connection is None:
+            self._failure = error
+        else:
+            self._dispatcher.failed(self.connection, self._route, error)
+
     def send(self, parts: list[Any]) -> None:
         """Answer a connection with what is encoded already."""
         self.parts = parts
-        self.connection.settle()  # type: ignore[union-attr]
+        self.connection.settle(self)  # type: ignore[union-attr]
         self._route.took(self._dispatcher.now() - self._began)

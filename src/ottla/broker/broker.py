@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ottla.broker.contacts import Contacts
+from ottla.broker.fair_queue import FairQueue
 from ottla.broker.fetch_session import FetchSessions
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.versions import ApiVersions
-from ottla.channel.connection import Connections
+from ottla.channel.connections import Connections
 from ottla.channel.peers import Peer
 from ottla.controller.controller import Controller
 from ottla.controller.names import invalid_name
@@ -25,6 +26,7 @@ from ottla.replicated.decision import Decision
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.message import Message
 from ottla.world.clock import Clock
+from ottla.world.worker import InlineWorker, Worker
 
 if TYPE_CHECKING:
     from collections import deque
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from ottla.broker.api import Api
     from ottla.broker.controller_line import Line
     from ottla.broker.coordination import Coordination
+    from ottla.broker.coordinators import Coordinators
     from ottla.broker.share_coordination import ShareCoordination
     from ottla.broker.transaction_coordination import TransactionCoordination
     from ottla.partition.move import Mover
@@ -97,6 +100,13 @@ class Broker:
         self.is_lost: Callable[[int], bool] = lambda node_id: False
         # Producers whose transactions are being looked up, and who waits behind (verification.py).
         self.verifying: dict[int, deque[Callable[[], None]]] = {}
+        # Ids of connections of which a batch is being looked through, and what waits behind it (apis/produce.py).
+        self.inspecting: dict[int, deque[Callable[[], object]]] = {}
+        # Where long batches are looked through: those of producers, and those that are searched by time.
+        self.inspector: Worker = InlineWorker()
+        self.searcher: Worker = InlineWorker()
+        self.inspections = FairQueue(lambda: self.inspector)
+        self.searches = FairQueue(lambda: self.searcher)
         self.image: Image = EMPTY
         self.alive: frozenset[int] = frozenset()
         self.last_failure: BaseException | None = None
@@ -139,10 +149,21 @@ class Broker:
         self.alive = frozenset(node for node, broker in image.brokers.items() if not broker.fenced)
         self.image = image
 
+    @property
+    def coordinators(self) -> "tuple[Coordinators[Any], ...]":
+        """The coordinators on this broker, of each internal topic."""
+        return self.transactions.machines, self.coordination.groups, self.share.states.machines
+
     def load_some(self) -> bool:
-        """Load one coordinator whose log holds something; say whether there may be more of them."""
-        hosted = (self.transactions.machines, self.coordination.groups, self.share.states.machines)
-        for coordinators in hosted:
+        """Load one coordinator whose log holds something; say whether there may be more of them.
+
+        Not before the metadata knows this life of the broker: an older image lacks topics that the logs speak of, and
+        a coordinator would take them for deleted.
+        """
+        roles = self.table.roles
+        if roles is not None and not roles.is_registered:
+            return False
+        for coordinators in self.coordinators:
             topic = self.image.topics.by_name.get(coordinators.topic)
             if topic is not None and coordinators.load_one(topic.partitions):
                 return True

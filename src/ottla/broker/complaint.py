@@ -9,6 +9,16 @@ _LINES_MAX = 10
 _WINDOW_S = 60.0
 
 
+def place_of(error: BaseException) -> str:
+    """Where an error was raised, as a suffix to its text; nothing if it was not."""
+    trace = error.__traceback__
+    if trace is None:
+        return ""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return f" ({trace.tb_frame.f_code.co_filename.rpartition('/ottla/')[2]}:{trace.tb_lineno})"
+
+
 class Complaints:
     """Passes lines on to `report`, at most ten a minute, and says how many it kept back."""
 

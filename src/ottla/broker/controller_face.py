@@ -17,6 +17,7 @@ from ottla.broker.apis import (
 from ottla.broker.broker import Broker
 from ottla.broker.served import CONTROLLER_APIS
 from ottla.broker.versions import ApiVersions
+from ottla.channel.connections import Connections
 
 CONTROLLER_TABLE: tuple[Api, ...] = (
     *CONTROLLER_APIS,
@@ -33,10 +34,11 @@ CONTROLLER_TABLE: tuple[Api, ...] = (
 
 
 class ControllerFace:
-    """The broker, but for what it advertises."""
+    """The broker, but for what it advertises, and whose connections it serves."""
 
-    def __init__(self, broker: Broker, api_versions: ApiVersions) -> None:
+    def __init__(self, broker: Broker, api_versions: ApiVersions, connections: Connections) -> None:
         self._broker = broker
+        self.connections = connections
         self.api_versions = api_versions
 
     def __getattr__(self, name: str) -> Any:

@@ -10,17 +10,19 @@ from typing import Any, TypeVar
 
 from ottla.broker.api import Pending
 from ottla.broker.broker import Broker
+from ottla.broker.coordinator_seat import Around, Kept
 from ottla.broker.coordinators import Coordinators, partition_of
 from ottla.broker.expression import match
 from ottla.broker.gathering import Gathering
 from ottla.broker.group_topics import GroupTopics
 from ottla.broker.internal_topics import OFFSETS, partitions
+from ottla.broker.mentions import mentions
 from ottla.broker.streams_topics import StreamsTopics
 from ottla.channel.connection import Connection
 from ottla.groups.classic.records import KINDS as CLASSIC_KINDS
 from ottla.groups.consumer.records import KINDS as CONSUMER_KINDS
 from ottla.groups.group import Kind
-from ottla.groups.machine import Groups
+from ottla.groups.machine import Groups, group_of
 from ottla.groups.offset_records import KINDS as OFFSET_KINDS
 from ottla.groups.share.effects import DeleteState, InitializeState
 from ottla.groups.share.records import KINDS as SHARE_KINDS
@@ -32,7 +34,9 @@ from ottla.metadata.feature import GROUP_VERSION, STREAMS_VERSION
 from ottla.metadata.settings.group import effective_group, group_in_force
 from ottla.metadata.topics import Topic
 from ottla.replicated.decision import Decision, Effect
+from ottla.replicated.host import nobody
 from ottla.replicated.keyed import Answer, Client
+from ottla.replicated.steps import Steps
 from ottla.wire.compression import Codec
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.message import Message
@@ -46,7 +50,9 @@ _FEATURES = {Kind.CONSUMER: GROUP_VERSION, Kind.STREAMS: STREAMS_VERSION}
 class Coordination:
     """Groups and offsets, for the partitions of `__consumer_offsets` that this broker leads."""
 
-    def __init__(self, broker: Broker, unique: Callable[[], bytes]) -> None:
+    def __init__(
+        self, broker: Broker, unique: Callable[[], bytes], report: Callable[[str], object] = nobody
+    ) -> None:
         self._broker = broker
         self._unique = unique
         self._topics = GroupTopics(broker)
@@ -59,17 +65,25 @@ class Coordination:
         self._defaults_of: Mapping[str, Any] | None = None
         self._defaults: Mapping[str, Any] = {}
         self.streams_topics = StreamsTopics(broker)
-        self.groups: Coordinators[Groups] = Coordinators(
+        kept = Kept(
             OFFSETS.name,
             {**OFFSET_KINDS, **CLASSIC_KINDS, **CONSUMER_KINDS, **SHARE_KINDS, **STREAMS_KINDS},
+            self._make_groups,
+            lambda record: group_of(record.key),
+            lambda: int(broker.settings["offsets.commit.timeout.ms"]),
+            Codec(broker.settings["offsets.topic.compression.codec"]),
+        )
+        around = Around(
             broker.table,
             broker.clock,
             broker,
-            self._make_groups,
             self._perform,
-            Codec(broker.settings["offsets.topic.compression.codec"]),
+            report,
             broker.connections.soon,
+            self._late,
+            self._left,
         )
+        self.groups: Coordinators[Groups] = Coordinators(kept, around)
 
     def _make_groups(self, index: int) -> Groups:
         shelf = Shelf(self._topics, self._broker.settings, self.config, self._unique, tally=self.tally)
@@ -109,6 +123,20 @@ class Coordination:
         if waiting is not None:
             waiting[0].resolve(effect.message)
 
+    def _late(self, effect: Effect, error: BrokerError) -> None:
+        """What an answer speaks of could not be committed in time: whoever waits for it is refused."""
+        waiting = self._waiting.pop(effect.token, None) if isinstance(effect, Answer) else None
+        if waiting is not None:
+            pending, _, refuse = waiting
+            pending.resolve(refuse(error.code))
+
+    def _left(self, index: int) -> None:
+        """These groups are not coordinated here any more: whoever waits for an answer is sent on."""
+        for token, (pending, where, refuse) in tuple(self._waiting.items()):
+            if where == index:
+                del self._waiting[token]
+                pending.resolve(refuse(ErrorCode.NOT_COORDINATOR))
+
     # The way of a request
 
     def group(
@@ -119,7 +147,9 @@ class Coordination:
     ) -> Pending:
         """Ask the coordinator of a group; `finish` turns its answer, or its refusal, into the response."""
         pending = Pending()
-        self.groups.submit(self.index(group_id), decide, lambda outcome: pending.resolve(finish(outcome)))
+        self.groups.submit(
+            self.index(group_id), decide, lambda outcome: pending.resolve(finish(outcome)), (group_id,)
+        )
         return pending
 
     def commit(
@@ -130,7 +160,9 @@ class Coordination:
     ) -> Pending:
         """As `group`, for offsets: those that arrive together are written together, whichever groups commit them."""
         pending = Pending()
-        self.groups.gather(self.index(group_id), decide, lambda outcome: pending.resolve(finish(outcome)))
+        self.groups.gather(
+            self.index(group_id), decide, lambda outcome: pending.resolve(finish(outcome)), (group_id,)
+        )
         return pending
 
     def group_later(
@@ -149,16 +181,8 @@ class Coordination:
             if isinstance(outcome, BrokerError) and self._waiting.pop(token, None) is not None:
                 pending.resolve(refuse(outcome.code))
 
-        self.groups.submit(index, lambda groups, now: decide(groups, token, now), done)
+        self.groups.submit(index, lambda groups, now: decide(groups, token, now), done, (group_id,))
         return pending
-
-    def lose(self, index: int) -> None:
-        """Another broker coordinates these groups from now on: whoever waits here is sent there."""
-        self.groups.lose(index)
-        for token, (pending, where, refuse) in tuple(self._waiting.items()):
-            if where == index:
-                del self._waiting[token]
-                pending.resolve(refuse(ErrorCode.NOT_COORDINATOR))
 
     def each_group(
         self,
@@ -167,9 +191,9 @@ class Coordination:
         refuse: Callable[[str, ErrorCode], R],
         finish: Callable[[list[R]], Message],
     ) -> Pending:
-        """Ask the coordinators of several groups, and answer with what all of them say."""
+        """Ask the coordinators of several groups (each twice at most), and answer with what all of them say."""
         split: dict[int, list[str]] = {}
-        for group_id in group_ids:
+        for group_id in mentions(group_ids, str):
             split.setdefault(self.index(group_id), []).append(group_id)
         gathering = Gathering(len(split), finish)
         for index, ids in split.items():
@@ -191,14 +215,14 @@ class Coordination:
             else:
                 gathering.add(outcome)
 
-        self.groups.submit(index, lambda groups, now: decide(groups, ids, now), done)
+        self.groups.submit(index, lambda groups, now: decide(groups, ids, now), done, ids)
 
     def every_partition(
         self,
         decide: Callable[[Groups, int], Decision[list[R]]],
         finish: Callable[[list[R], ErrorCode], Message],
     ) -> Pending:
-        """Ask every coordinator of groups on this broker."""
+        """Ask every coordinator of groups on this broker. The answer is a list of names, and waits for no records."""
         topic = self._broker.image.topics.by_name.get(OFFSETS.name)
         indexes = (
             []
@@ -222,14 +246,19 @@ class Coordination:
             gathering.add(outcome)
 
         for index in indexes:
-            self.groups.submit(index, decide, done)
+            self.groups.submit(index, decide, done, ())
         gathering.check()
         return gathering.pending
 
     def topics_deleted(self, topics: Iterable[Topic]) -> None:
         """Let every coordinator here forget topics that are no more."""
         deleted = {topic.name: topic.id for topic in topics}
-        self.groups.tell_all(lambda groups, now: groups.forget_topics(deleted))
+        last: dict[Groups, int] = {}  # as it was at first, should it have to be tried again
+
+        def begin(groups: Groups) -> Steps:
+            return groups.forget_topics(deleted, last.setdefault(groups, groups.offsets.last_at))
+
+        self.groups.tell_all(begin)
 
     def index(self, name: str) -> int:
         """Return the partition of `__consumer_offsets` that a group belongs to."""

@@ -16,6 +16,7 @@ from ottla.wire.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsResponse,
 )
 
+CORDONED = "cordoned.log.dirs"
 _RETRY_S = 1.0
 
 _Directory = AssignReplicasToDirsRequest.DirectoryData
@@ -28,9 +29,31 @@ def is_cordoned(broker: Broker, directory: LogDirectory) -> bool:
     """Say whether a directory takes no new partitions (KIP-1066)."""
     if broker.image.features.metadata_version < CORDONED_SINCE:
         return False
-    cordoned = broker.settings["cordoned.log.dirs"]
+    cordoned = broker.settings[CORDONED]
     assert isinstance(cordoned, tuple)
-    return "*" in cordoned or directory.path in cordoned
+    return "*" in cordoned or directory.path in map(directory.disk.absolute, cordoned)
+
+
+def cordoned_problem(broker: Broker, text: str) -> str | None:
+    """What is wrong with a new value of `cordoned.log.dirs`, in Kafka's words; None when nothing is."""
+    entries = [each.strip() for each in text.split(",")] if text.strip() else []
+    if "*" in entries:
+        others = len(entries) > 1
+        return "When cordoned.log.dirs is set to *, it must not contain other values" if others else None
+    for entry in entries:
+        if not any(each.path == each.disk.absolute(entry) for each in broker.table.directories):
+            return (
+                f"Invalid value {entry} for configuration cordoned.log.dirs: Invalid entry in cordoned.log.dirs: "
+                f"{entry}. All cordoned log dirs must be entries of log.dirs or log.dir."
+            )
+    return None
+
+
+def cordoned_ids(broker: Broker) -> list[bytes] | None:
+    """The ids of the directories that take no new partitions; None while the metadata cannot say so."""
+    if broker.image.features.metadata_version < CORDONED_SINCE:
+        return None
+    return [directory_id(each) for each in broker.table.directories if is_cordoned(broker, each)]
 
 
 def record_directory(broker: Broker, partition: Partition, directory: LogDirectory) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ottla.broker.api import Api, Pending
-from ottla.broker.complaint import Complaints
+from ottla.broker.complaint import Complaints, place_of
 from ottla.channel.connection import Connection
 from ottla.wire.errors import ProtocolError
 from ottla.wire.message import Message
@@ -22,8 +22,17 @@ _HEAD = struct.Struct(">hhih")  # api key, version, correlation id, length of th
 _REPLY_V0 = struct.Struct(">ii")  # size, correlation id
 _REPLY_V1 = struct.Struct(">iiB")  # and an empty tag section
 _API_VERSIONS = 18
-_BUCKETS = 28  # up to two minutes
+_ENCODED_COST = 15  # of a byte that is encoded, beside one of records that is only sent
+BUCKETS = 28  # up to two minutes
 _CARRIES_RECORDS = frozenset({1, 78})  # Fetch, ShareFetch: their replies are written without copying records
+# Answers of a few bytes, which leave even while there is no room for others: Produce, OffsetCommit, FindCoordinator,
+# Heartbeat, LeaveGroup, ApiVersions, InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, EndTxn, WriteTxnMarkers,
+# TxnOffsetCommit, AlterPartition, BrokerRegistration, BrokerHeartbeat, AllocateProducerIds, the heartbeats of groups,
+# ShareAcknowledge.
+_SMALL = frozenset({0, 8, 10, 12, 13, 18, 22, 24, 25, 26, 27, 28, 56, 62, 63, 67, 68, 76, 79, 88})
+# Answers that a client needs before all others, and that are seldom large, for which a part of the room is kept free:
+# ListOffsets, Metadata, OffsetFetch, JoinGroup, SyncGroup, OffsetForLeaderEpoch, DescribeCluster.
+_MODEST = frozenset({2, 3, 9, 11, 14, 23, 60})
 
 
 class Route:
@@ -35,11 +44,14 @@ class Route:
         "_head",
         "api",
         "buckets",
+        "carries_records",
         "count",
         "decode",
         "express",
         "flexible",
         "handle",
+        "is_modest",
+        "is_small",
         "seconds",
         "version",
     )
@@ -49,21 +61,24 @@ class Route:
         self.version = version
         self.handle = api.handle
         self.express = api.express
+        self.is_small = api.key in _SMALL
+        self.is_modest = api.key in _MODEST
         self.decode: Callable[[bytearray, int, int], tuple[Any, int]] = api.request.decoder(version)
         self.flexible = api.facts.request_header_version(version) >= 2
         self._head = _REPLY_V1 if api.facts.response_header_version(version) >= 1 else _REPLY_V0
         self._encode = api.response.encoder(version)
-        self._encode_parts = api.response.parts_encoder(version) if api.key in _CARRIES_RECORDS else None
+        self.carries_records = api.key in _CARRIES_RECORDS
+        self._encode_parts = api.response.parts_encoder(version) if self.carries_records else None
         self.count = 0
         # Bucket n counts requests of less than 2^n microseconds.
-        self.buckets = [0] * _BUCKETS
+        self.buckets = [0] * BUCKETS
         self.seconds = 0.0
 
     def took(self, seconds: float) -> None:
         """Count a request that was answered after so long."""
         self.count += 1
         self.seconds += seconds
-        self.buckets[min(int(seconds * 1e6).bit_length(), _BUCKETS - 1)] += 1
+        self.buckets[min(int(seconds * 1e6).bit_length(), BUCKETS - 1)] += 1
 
     def parts(self, message: Message, correlation_id: int) -> list[Any]:
         """Encode a reply as the buffers to write."""
@@ -93,6 +108,8 @@ class Dispatcher:
         self._connections = broker.connections
         self.now = broker.clock.monotonic
         self._report = Complaints(report, self.now)
+        # Faults of our own have a limit of their own: a flood of bad frames must not hide them.
+        self._report_failure = Complaints(report, self.now)
 
     def serve(self, connection: Connection, buffer: bytearray, position: int, end: int) -> None:
         """Serve one frame: the bytes of `buffer` from `position` to `end`."""
@@ -100,6 +117,8 @@ class Dispatcher:
         try:
             key, version, correlation_id, length = _HEAD.unpack_from(buffer, position)
             position += 10
+            if position > end:  # the buffer goes on, with what somebody else has sent
+                raise ProtocolError("the frame is shorter than a header")
             route = self.routes.get(key << 16 | version)
             if route is None:
                 route = self._route(key, version)
@@ -118,6 +137,8 @@ class Dispatcher:
                     _, position, _ = read_unknown(buffer, position, end, BUDGET)
                 else:
                     position += 1
+                if position > end:
+                    raise ProtocolError("the frame ends within its header")
         except (ProtocolError, struct.error, IndexError) as error:
             self._malformed(connection, error)
             return
@@ -131,6 +152,11 @@ class Dispatcher:
                 except ProtocolError as error:
                     self._malformed(connection, error)
                     return
+                answers = self._connections.answers
+                if answers.is_full and not route.is_small:
+                    if not route.is_modest or answers.total >= answers.modest_max:
+                        self._put_off(request, route, connection, correlation_id, began)
+                        return
                 reply = route.handle(request, route.version, connection, self._broker)
             connections = self._connections
             if connections.due and connections.at_end:
@@ -142,11 +168,35 @@ class Dispatcher:
             if kind is list:
                 connection.reply(reply)  # type: ignore[arg-type]
             elif reply is not None:
-                connection.reply(route.parts(reply, correlation_id))  # type: ignore[arg-type]  # a Message
+                connection.reply(parts := route.parts(reply, correlation_id))  # type: ignore[arg-type]  # a Message
+                if not route.carries_records:
+                    connections.turn_cost += _ENCODED_COST * len(parts[0])
         except Exception as error:  # noqa: BLE001  # the fault is ours, or of a kind Kafka has no code for
             self.failed(connection, route, error)
             return
         route.took(self.now() - began)
+
+    def _put_off(
+        self, request: Any, route: Route, connection: Connection, correlation_id: int, began: float
+    ) -> None:
+        """Serve a request once there is room for its answer (law C8 of a connection); until then none behind it."""
+        pending = Pending()
+        pending.attach(connection, self, route, correlation_id, began)
+
+        def handle() -> None:
+            try:
+                reply = route.handle(request, route.version, connection, self._broker)
+            except Exception as error:  # noqa: BLE001
+                self.failed(connection, route, error)
+                return
+            if isinstance(reply, Pending):
+                reply.then(pending.resolve)
+            elif reply is not None:
+                pending.resolve(reply)
+            else:
+                pending.send([])
+
+        connection.wait_for_room(handle)
 
     def _malformed(self, connection: Connection, error: Exception) -> None:
         self._report(f"closing {connection.peer}: malformed request: {error}")
@@ -154,8 +204,10 @@ class Dispatcher:
 
     def failed(self, connection: Connection, route: Route, error: Exception) -> None:
         """Give up on a request: its client loses the connection, and nobody else notices."""
-        self._report(f"closing {connection.peer}: {route.api.name} v{route.version} failed: {error!r}")
-        self._broker.failed(error)
+        self._report_failure(
+            f"closing {connection.peer}: {route.api.name} v{route.version} failed: {error!r:.500}{place_of(error)}"
+        )
+        self._broker.failed(error.with_traceback(None))  # whose frames would keep the request
         connection.close()
 
     def _route(self, key: int, version: int) -> Route | None:

@@ -68,9 +68,10 @@ def _ask(
         if not isinstance(answer, Exception):
             for each in answer.topics:
                 for part in each.partitions:
-                    place = wanted[each.name, part.partition_index]
+                    place = wanted.get((each.name, part.partition_index))
                     code = ErrorCode(part.error_code)
-                    said[place] = part.offset if code is ErrorCode.NONE else BrokerError(code)
+                    if place is not None:
+                        said[place] = part.offset if code is ErrorCode.NONE else BrokerError(code)
         take(said)
 
     peer.ask(request, ListOffsetsResponse, answered)

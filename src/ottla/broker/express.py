@@ -6,7 +6,8 @@ request and three of its answer; here the fields go from two `unpack` into `Part
 
 X1  Whatever is not of that form is left alone, for the common road: several topics or partitions, tagged fields,
     transactions, acks=0, partitions that are not awake or of internal topics, requests before v9.
-X2  A batch that is refused goes the common road as well, which refuses it again, in the right words.
+X2  A batch that is refused goes the common road as well, which refuses it again, in the right words: `Log.append` has
+    left its bytes as they came. So does one that takes a thread to look through.
 """
 
 import struct
@@ -16,8 +17,9 @@ from ottla.broker.api import Pending
 from ottla.broker.apis.metadata import INTERNAL_TOPICS
 from ottla.broker.broker import Broker
 from ottla.broker.durable import Durable, Part
+from ottla.log.inspection import PostponedError
 from ottla.partition.partition import Partition
-from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.errors import BrokerError
 from ottla.wire.messages.produce import ProduceResponse
 
 _SINCE = 9  # the first flexible version
@@ -42,7 +44,6 @@ _NO_TAGS = b"\0\0\0"  # of the partition, the topic and the request
 _ATTRIBUTES_AT = 22
 _TRANSACTIONAL = 0x10
 _BATCH_BYTES_MIN = 61
-_UNSTAMPED = bytes(8)  # the base offset of a client's batch
 
 Topic = ProduceResponse.TopicProduceResponse
 
@@ -91,9 +92,7 @@ def express(
         base_offset, end_offset, append_time_ms, _ = partition.append(
             memoryview(buffer)[begin:beyond], broker.clock.now_ms()
         )
-    except BrokerError as error:
-        if error.code is ErrorCode.KAFKA_STORAGE_ERROR:
-            buffer[begin : begin + 8] = _UNSTAMPED  # it was given its offset before the write failed
+    except (BrokerError, PostponedError):
         return None
     except (struct.error, IndexError, UnicodeDecodeError):
         return None

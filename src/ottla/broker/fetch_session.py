@@ -4,6 +4,8 @@ F1  A session is used by one fetch at a time, and its epoch counts them: 0 opens
 F2  `due` holds every partition that may have something to say: newly wanted, moved, grown, failed. All others are
     silent, so a fetch visits `due` alone. A partition tells its sessions when it grows.
 F3  A partition that was served goes to the back of `due`, so no partition starves another.
+F4  A session remembers no more partitions than there are in the cluster, and UNKNOWN_MAX that this broker has not heard
+    of. A fetch of more is answered without one, as where there is no slot; a session that grows beyond is closed.
 
     fetch(epoch 0) --open--> [session] --fetch(epoch n)--> [session] --fetch(-1) | evicted--> gone
 """
@@ -17,6 +19,7 @@ from ottla.wire.messages.fetch import FetchRequest
 
 Key = tuple[str | bytes, int]  # topic name up to v12, topic id from v13, and the partition
 
+UNKNOWN_MAX = 100
 _EPOCH_MAX = 2**31 - 1
 _ANY_WATERMARK = 2**63 - 1
 
@@ -60,15 +63,15 @@ class Wanted:
 
 
 def all_wanted(request: FetchRequest, by_id: bool) -> list[Wanted]:
-    """What a fetch without a session wants."""
-    found = []
+    """What a fetch without a session wants; a partition that is named several times as it was named last."""
+    found: dict[Key, Wanted] = {}
     for topic in request.topics:
         name = topic.topic_id if by_id else topic.topic
         for part in topic.partitions:
-            wanted = Wanted((name, part.partition))
+            key = name, part.partition
+            wanted = found[key] = Wanted(key)
             wanted.update(part)
-            found.append(wanted)
-    return found
+    return list(found.values())
 
 
 class FetchSession:

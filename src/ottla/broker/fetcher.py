@@ -6,6 +6,9 @@ F2  What an answer says of a partition that was left, or has another epoch by no
 F3  A partition that cannot be fetched rests, at first for a moment and then for longer, up to
     `replica.fetch.backoff.ms`; the others go on. A follower often hears of a new leader before that one does, and
     everybody who writes waits for it.
+    Every kind of answer that brings nothing rests: an error, a branch that cuts nothing, records that add nothing, a
+    session that the leader does not know though it has just been asked to begin one. Only the first cut after a
+    success is followed up at once. So no answer whatsoever makes a loop of requests without a delay.
 F4  An answer is stored, and durable in the sense of the flush mode, before the next fetch goes out, for that one tells
     the leader that it is: with `ack`, what all in sync are said to have survives the loss of power everywhere.
 F5  In another life of this broker everything is named anew: a leader goes by the life in which it was last told of a
@@ -173,7 +176,12 @@ class Fetcher:
                     self._named.remove((topic_id, index))
                     forgotten.setdefault(topic_id, []).append(index)
                 continue
-            place = followed.place()
+            try:
+                place = followed.place()
+            except Exception as error:  # noqa: BLE001  # as in `_take`
+                followed.partition.log.report_bug(error)
+                self._rest(followed)
+                continue
             if place == followed.told and self._session_id:
                 continue
             followed.told = place
@@ -190,6 +198,11 @@ class Fetcher:
                     high_watermark=high_watermark,
                 )
             )
+        if not self._named:
+            # All rest. A leader that has nothing to look for answers at once, so that it would be asked without end.
+            self._begin_session()
+            self._busy = False
+            return
         if not self._session_id:
             if not asked:
                 self._busy = False
@@ -220,8 +233,9 @@ class Fetcher:
             self._later(self._failures, self._fetch)
             return
         if answer.error_code:
+            known = self._session_id
             self._begin_session()
-            if answer.error_code in _SESSION_ERRORS:
+            if known and answer.error_code in _SESSION_ERRORS:
                 self._fetch()
             else:
                 self._failures += 1
@@ -265,9 +279,8 @@ class Fetcher:
             followed.told = None
         try:
             if part.error_code:
-                self._refused(followed, ErrorCode(part.error_code))
+                self._refused(followed, part.error_code)
                 return
-            followed.refusals = 0
             branch = part.diverging_epoch
             if branch is not None and branch.end_offset >= 0:
                 before = partition.log.end_offset
@@ -276,25 +289,32 @@ class Fetcher:
                     f"{partition.topic}-{partition.index}: cut from {before} to {partition.log.end_offset}, "
                     f"where the leader's epoch {branch.epoch} ends"
                 )
+                if partition.log.end_offset == before:
+                    self._rest(followed)
                 return
             if part.records and asked_for[0] == partition.log.end_offset:
                 store(partition, part.records)
+                if partition.log.end_offset == asked_for[0]:
+                    raise BrokerError(ErrorCode.INVALID_RECORD, "there is no whole batch in it")
                 if partition.durable_offset < partition.log.end_offset:
                     self._unsynced += 1
                     partition.when_stored(partition.log.end_offset, self._synced)
                 if self._throttle.named:
                     self._throttle.record(partition, len(part.records))
+            followed.refusals = 0
             followed.is_level = part.high_watermark <= partition.log.end_offset
             learn(partition, part.high_watermark, part.log_start_offset)
-        except (BrokerError, OSError) as error:
+        except Exception as error:  # noqa: BLE001  # that of one partition must not end the fetching of all
+            if not isinstance(error, (BrokerError, OSError)):
+                partition.log.report_bug(error)
             if partition.error is None:
                 self._report(
                     f"{partition.topic}-{partition.index}: what the leader sent was not stored: {error}"
                 )
                 self._rest(followed)
 
-    def _refused(self, followed: _Followed, code: ErrorCode) -> None:
-        if code is ErrorCode.OFFSET_OUT_OF_RANGE:
+    def _refused(self, followed: _Followed, code: int) -> None:
+        if code == ErrorCode.OFFSET_OUT_OF_RANGE:
             followed.rests = True
             self._ask_range(followed, _LATEST, lambda end: self._out_of_range(followed, end))
         else:
@@ -306,17 +326,35 @@ class Fetcher:
     def _out_of_range(self, followed: _Followed, leader_end_offset: int) -> None:
         """We are ahead of the leader, after an unclean election; or behind what it has kept."""
         partition = followed.partition
-        if leader_end_offset < partition.log.end_offset:
-            cut_to(partition, max(leader_end_offset, partition.log.start_offset))
-            self._resume(followed)
+        log = partition.log
+        if log.start_offset < leader_end_offset < log.end_offset:
+            self._cut(followed, leader_end_offset)
             return
+        ahead = leader_end_offset < log.end_offset
 
-        def behind(start_offset: int) -> None:
-            if start_offset > partition.log.end_offset:
-                cut_to(partition, start_offset)
+        def begins(start_offset: int) -> None:
+            """Start anew where the leader begins, if nothing of ours lies within what it has."""
+            if ahead or start_offset > log.end_offset:
+                self._cut(followed, start_offset)
+            else:
+                self._rest(followed)
+
+        self._ask_range(followed, _EARLIEST_LOCAL, begins)
+
+    def _cut(self, followed: _Followed, offset: int) -> None:
+        """Go on at `offset`: at once, but after a rest when that is where we were, or when one cut follows another."""
+        partition = followed.partition
+        before = partition.log.start_offset, partition.log.end_offset
+        cut_to(partition, offset)
+        after = partition.log.start_offset, partition.log.end_offset
+        self._report(
+            f"{partition.topic}-{partition.index}: was out of the leader's range at {before[1]}, goes on at {after[1]}"
+        )
+        if followed.refusals or before == after:
+            self._rest(followed)
+        else:
+            followed.refusals = 1
             self._resume(followed)
-
-        self._ask_range(followed, _EARLIEST_LOCAL, behind)
 
     def _ask_range(self, followed: _Followed, which: int, then: Callable[[int], None]) -> None:
         partition = followed.partition
@@ -331,8 +369,9 @@ class Fetcher:
         def answered(answer: ListOffsetsResponse | Exception) -> None:
             if not followed.is_current or self._closed:
                 return
-            found = None if isinstance(answer, Exception) else answer.topics[0].partitions[0]
-            if found is None or found.error_code:
+            parts = [] if isinstance(answer, Exception) else [each for t in answer.topics for each in t.partitions]
+            found = parts[0] if parts else None
+            if found is None or found.error_code or found.offset < 0:
                 self._rest(followed)
                 return
             try:

@@ -12,8 +12,8 @@ from typing import Any
 
 from ottla.broker.api import Pending
 from ottla.broker.broker import Broker
+from ottla.broker.fetch_leaders import tell_leaders
 from ottla.broker.fetch_session import FetchSession, Wanted
-from ottla.broker.leader_hint import TOLD_WITH, hint
 from ottla.broker.newest import newest
 from ottla.broker.selector import NOBODY, preferred_replica
 from ottla.channel.connection import Connection
@@ -41,8 +41,10 @@ class Fetch:
         "_committed",
         "_connection",
         "_full",
+        "_gathered",
         "_grown",
         "_growth",
+        "_no_room",
         "_parked",
         "_pending",
         "_session",
@@ -54,6 +56,7 @@ class Fetch:
         "follower",
         "leader_only",
         "listener",
+        "may_diverge",
         "rack",
         "settled",
     )
@@ -75,19 +78,23 @@ class Fetch:
         self._wanted = wanted
         self._full = full
         self._committed = request.isolation_level == 1
-        self._bytes_max = min(request.max_bytes, broker.fetch_bytes_max)
-        self._bytes_min = request.min_bytes
+        self._bytes_max = bytes_max = min(request.max_bytes, broker.fetch_bytes_max)
+        self._bytes_min = min(request.min_bytes, bytes_max)  # so that nobody waits for what it would not be given
         self._wait_ms = request.max_wait_ms
-        self._growth: dict[Partition, int] = {}
+        # While more than one byte is waited for: how much there is to read, of each partition and in all.
+        self._growth: dict[Partition, tuple[Wanted, int]] = {}
+        self._gathered = 0
         self._grown: dict[Partition, None] = {}
         # While parked without a session: the answer as it stands, and the parts of it.
         self._parked: tuple[FetchResponse, dict[Partition, tuple[Wanted, Part]]] | None = None
         self._connection: Connection | None = None
         self._pending: Pending | None = None
         self._timer: Any = None
+        self._no_room = False  # for records in an answer
         self.bytes_read = 0
         self.follower: tuple[int, int] | None = None
         self.leader_only = False
+        self.may_diverge = True  # and hear of it: a session may be gone on with at an earlier version
         self.rack = ""  # of a consumer that may be sent to a replica near to it
         self.came_by = ""
         self.listener: str | None = None  # where the client connected, if it understands who leads instead
@@ -95,10 +102,10 @@ class Fetch:
 
     # Reading
 
-    def read(self) -> list[tuple[Wanted, Part]]:
+    def read(self, connection: Connection) -> list[tuple[Wanted, Part]]:
         """Read everything that is due, within the limits, and note whether waiting could bring more."""
         session = self._session
-        left = self._bytes_max
+        left = self._limit(connection)
         parts: list[tuple[Wanted, Part]] = []
         served: list[Wanted] = []
         self.bytes_read = 0
@@ -121,6 +128,18 @@ class Fetch:
         for wanted in served:  # F3: behind those that got nothing
             session.due[wanted.key] = wanted  # type: ignore[union-attr]
         return parts
+
+    def _limit(self, connection: Connection) -> int:
+        """Return how many bytes may be read: no more than there is room for in answers (law C8 of a connection).
+
+        Where there is none nothing is read, and the client asks again. Where there is some, the first batch comes even
+        when it is larger, and nobody waits for more than that.
+        """
+        room = self._broker.connections.answer_bytes_max(connection)
+        self._no_room = room <= 0
+        if room < self._bytes_min:
+            self._bytes_min = max(1, room)
+        return min(self._bytes_max, room)
 
     def _reach(self, part: Part, partition: Partition | None) -> int:
         """How far there is something to read: for a follower also what is not committed."""
@@ -157,14 +176,14 @@ class Fetch:
             part.log_start_offset = start_offset = log.start_offset
             if self.rack and self._sends_away(part, wanted, partition):
                 return
-            if wanted.fetched_epoch >= 0 and self._diverges(partition, wanted, part):
+            if wanted.fetched_epoch >= 0 and self.may_diverge and self._diverges(partition, wanted, part):
                 return
             if not start_offset <= offset <= log.end_offset:
                 raise BrokerError(ErrorCode.OFFSET_OUT_OF_RANGE)
             end_offset = stable_offset if self._committed else high_watermark
             if self.follower is not None:
                 end_offset = self._followed(part, wanted, partition)
-            if offset < end_offset and (left > 0 or not self.bytes_read):
+            if offset < end_offset and (left > 0 or not self.bytes_read) and not self._no_room:
                 size_max = min(wanted.bytes_max, left)
                 part.records = data = log.read(offset, size_max, end_offset, at_least_one=not self.bytes_read)
                 partition.bytes_out += len(data)
@@ -247,24 +266,8 @@ class Fetch:
             topics[-1].partitions.append(part)
         response = _response(session_id=0 if session is None else session.id, responses=topics)
         if self.settled and self.listener is not None:
-            self._tell_leaders(parts, response)
+            tell_leaders(self._broker, parts, response, self.listener)
         return response
-
-    def _tell_leaders(self, parts: list[tuple[Wanted, Part]], response: FetchResponse) -> None:
-        """Say who leads instead of us (KIP-951)."""
-        leaders = {}
-        for wanted, part in parts:
-            if part.error_code in TOLD_WITH and self.listener is not None:
-                told = hint(self._broker, *wanted.key, self.listener)
-                if told is not None:
-                    part.current_leader = Part.LeaderIdAndEpoch(
-                        leader_id=told.leader_id, leader_epoch=told.leader_epoch
-                    )
-                    leaders[told.leader_id] = told
-        response.node_endpoints = [
-            FetchResponse.NodeEndpoint(node_id=each.leader_id, host=each.host, port=each.port, rack=each.rack)
-            for each in leaders.values()
-        ]
 
     def _news(self, wanted: Wanted, part: Part) -> bool:
         news = (
@@ -282,6 +285,11 @@ class Fetch:
         return news
 
     # Waiting
+
+    @property
+    def lacks(self) -> bool:
+        """Whether less was read than was asked for, and waiting could help."""
+        return self._wait_ms > 0 and not self.settled and self.bytes_read < self._bytes_min
 
     def park(self, parts: list[tuple[Wanted, Part]], connection: Connection) -> Pending:
         """Wait for growth, or for the client's patience to end."""
@@ -303,9 +311,10 @@ class Fetch:
                 if len(parts) == 1 and self._by_id and self.follower is None and not self.rack:
                     self._alone = parts[0][0]
         if self._bytes_min > 1:
-            for wanted, _ in parts:
+            self._gathered = self.bytes_read
+            for wanted, part in parts:
                 if wanted.partition is not None:
-                    self._growth[wanted.partition] = wanted.partition.bytes_in
+                    self._growth[wanted.partition] = wanted, len(part.records or b"")
         self._timer = self._broker.call_later(self._wait_ms / 1000, self.finish)
         self._connection = connection
         connection.on_close.append(self.cancel)
@@ -320,16 +329,42 @@ class Fetch:
         grown = self._grown
         first = not grown
         grown[partition] = None
-        if partition.error is None and self._bytes_min > 1:
-            growth = self._growth
-            growth.setdefault(partition, partition.bytes_in)
-            total = sum(partition.bytes_in - before for partition, before in growth.items())
-            if self.bytes_read + total < self._bytes_min:
+        if self._bytes_min > 1:
+            if self._gathers(partition):
                 return
             first = True
         if first:
             # Not before all of a burst is appended, so that it is answered once.
             self._broker.connections.soon(self._complete)
+
+    def _gathers(self, partition: Partition) -> bool:
+        """Count what there is to read of a partition, and say whether that is too little yet (Kafka's DelayedFetch).
+
+        What was there when the fetch was parked stands in `_growth`, for partitions that it looked at; of the others of
+        a session there was nothing.
+        """
+        known = self._growth.get(partition)
+        if known is not None:
+            wanted, before = known
+        elif self._session is not None:
+            wanted, before = self._session.wanted[self._session.key_of(partition)], 0
+        else:
+            return False
+        if partition.error is not None or wanted.leader_epoch not in (-1, partition.leader_epoch):
+            return False  # and should hear of it
+        if partition.refusal is not None and (self.leader_only or self.follower is not None):
+            return False
+        log = partition.log
+        if self.follower is not None:
+            end_offset = log.end_offset
+        elif self._committed:
+            end_offset = log.last_stable_offset(partition.high_watermark)
+        else:
+            end_offset = partition.high_watermark
+        readable = log.readable_bytes(wanted.offset, end_offset, wanted.bytes_max)
+        self._growth[partition] = wanted, readable
+        self._gathered += readable - before
+        return self._gathered < self._bytes_min
 
     def _sees_nothing(self, partition: Partition) -> bool:
         """Whether what has grown is hidden from a reader of committed records, by a transaction that is open."""
@@ -375,16 +410,18 @@ class Fetch:
         """The one thing that an answer would tell of, where it may be told in the form of `newest`."""
         session = self._session
         if session is None:
-            return self._alone
+            return self._alone if self._alone is not None and self._alone.bytes_max >= 0 else None
         if self._full or not self._by_id or self.follower is not None or self.rack or len(session.due) != 1:
             return None
-        return next(iter(session.due.values()))
+        only = next(iter(session.due.values()))
+        return only if only.bytes_max >= 0 else None
 
     def _complete(self) -> None:
         pending, self._pending = self._pending, None
         if pending is None:
             return
-        only = self._only()
+        assert self._connection is not None, "a fetch that waits has a client"
+        only = None if self._connection.held else self._only()
         if only is not None and only.partition is not None:
             session_id = 0 if self._session is None else self._session.id
             whole = newest(only, only.partition, self._committed, pending, session_id)
@@ -396,10 +433,10 @@ class Fetch:
                 return
         if self._parked is None:
             self._unpark()
-            pending.resolve(self.answer(self.read()))
+            pending.resolve(self.answer(self.read(self._connection)))
             return
         # Nothing but what has grown is read again.
-        (response, found), left = self._parked, self._bytes_max
+        (response, found), left = self._parked, self._limit(self._connection)
         for partition in self._grown:
             wanted, part = found[partition]
             self._fill(part, wanted, partition, left)

@@ -2,11 +2,13 @@
 
 X3  A marker is a batch of the partition's own, so it goes where the records went, and readers meet it after them.
 X4  A marker in a partition of `__consumer_offsets` also tells the groups of that partition, in the order of the log.
-X5  The coordinator hears that a transaction is over once all its markers are durable. What has gone since, a deleted
-    topic, needs none.
+X5  The coordinator hears that a transaction is over once all its markers are durable. A partition that the metadata no
+    longer has needs none; what a broker says of it is not enough, for that may know less, or have had it moved away.
+X6  Whatever else keeps a marker from being written passes: only those that are missing are written again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from ottla.channel.peers import Peer
@@ -15,7 +17,9 @@ from ottla.wire.control import end_transaction_batch
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
+Place = tuple[str, int]  # topic, partition
 Written = Callable[[ErrorCode], None]
+Finished = Callable[[tuple[Place, ...]], None]
 
 
 class Marker(NamedTuple):
@@ -45,9 +49,16 @@ class Markers:
         now_ms: Callable[[], int],
         listeners: dict[str, Listener],
         elsewhere: Callable[[str, int], Peer | None],
+        exists: Callable[[str, int], bool],
+        report: Callable[[str], object],
     ) -> None:
-        """`elsewhere` is the way to the leader of a partition that is led by another broker."""
+        """`elsewhere` is the way to the leader of a partition that is led by another broker.
+
+        `exists` says whether the metadata knows a partition; `report` tells an operator.
+        """
+        self._report = report
         self._elsewhere = elsewhere
+        self._exists = exists
         self._table = table
         self._now_ms = now_ms
         self._listeners = listeners
@@ -68,9 +79,16 @@ class Markers:
         except BrokerError as error:
             written(error.code)
             return
+        except Exception as error:  # noqa: BLE001  # X6: it passes as well, or the transaction would stay open
+            self._report(f"a marker could not be written to {topic}-{index}, which is tried again: {error!r}")
+            written(ErrorCode.UNKNOWN_SERVER_ERROR)
+            return
         listener = self._listeners.get(topic)
         if listener is not None:
-            listener.transaction_ended(index, marker.producer_id, marker.committed)
+            try:
+                listener.transaction_ended(index, marker.producer_id, marker.committed)
+            except Exception as error:  # noqa: BLE001  # the marker is there, and whoever waits for it hears so
+                self._report(f"who had to know of a marker in {topic}-{index} broke: {error!r}")
         if appended.end_offset <= partition.high_watermark:
             written(ErrorCode.NONE)
         else:
@@ -78,38 +96,46 @@ class Markers:
                 appended.end_offset, lambda error: written(ErrorCode.NONE if error is None else error.code)
             )
 
-    def write_all(
-        self, partitions: tuple[tuple[str, int], ...], marker: Marker, finished: Callable[[bool], None]
-    ) -> None:
-        """Append a marker to each partition; `finished` hears whether none has to be tried again.
+    def write_all(self, partitions: Iterable[Place], marker: Marker, finished: Finished) -> None:
+        """Append a marker to each partition; `finished` hears which have to be tried again.
 
         It is not called at all when a later producer or coordinator has taken over: the end is theirs to write.
         """
-        left = len(partitions)
-        again = fenced = False
+        places = [place for place in partitions if self._exists(*place)]
+        left = len(places)
+        again: list[Place] = []
+        fenced = False
 
-        def written(code: ErrorCode) -> None:
-            nonlocal left, again, fenced
+        def written(place: Place, code: ErrorCode) -> None:
+            nonlocal left, fenced
             left -= 1
-            fenced = fenced or code in _FENCED
-            again = again or code not in _OVER
+            if code in _FENCED:
+                fenced = True
+            elif code is not ErrorCode.NONE and (code not in _UNKNOWN or self._exists(*place)):
+                again.append(place)
             if left == 0 and not fenced:
-                finished(not again)
+                finished(tuple(again))
 
-        if not partitions:
-            finished(True)
-        remote: dict[Peer, list[tuple[str, int]]] = {}
-        for topic, index in partitions:
-            peer = self._elsewhere(topic, index)
+        if not places:
+            finished(())
+        remote: dict[Peer, list[Place]] = {}
+        for place in places:
+            peer = self._elsewhere(*place)
             if peer is None:
-                self.write(topic, index, marker, written)
+                self.write(*place, marker, partial(written, place))
             else:
-                remote.setdefault(peer, []).append((topic, index))
-        for peer, places in remote.items():
-            _write_there(peer, places, marker, written)
+                remote.setdefault(peer, []).append(place)
+        for peer, theirs in remote.items():
+            _write_there(peer, theirs, marker, written, self._report)
 
 
-def _write_there(peer: Peer, places: list[tuple[str, int]], marker: Marker, written: Written) -> None:
+def _write_there(
+    peer: Peer,
+    places: list[Place],
+    marker: Marker,
+    written: Callable[[Place, ErrorCode], None],
+    report: Callable[[str], object],
+) -> None:
     """Have another broker append a marker to partitions that it leads; `written` hears a code for each."""
     topics: dict[str, list[int]] = {}
     for topic, index in places:
@@ -132,18 +158,32 @@ def _write_there(peer: Peer, places: list[tuple[str, int]], marker: Marker, writ
     )
 
     def answered(answer: WriteTxnMarkersResponse | Exception) -> None:
-        said: dict[tuple[str, int], ErrorCode] = {}
+        said: dict[Place, ErrorCode] = {}
         if not isinstance(answer, Exception):
-            for result in answer.markers:
-                for topic in result.topics:
-                    for part in topic.partitions:
-                        said[topic.name, part.partition_index] = ErrorCode(part.error_code)
+            try:
+                said = _understood(answer, report)
+            except Exception as error:  # noqa: BLE001  # X6: what is not known to be written is written again
+                report(f"an answer about markers could not be understood: {error!r}")
         for place in places:
-            written(said.get(place, ErrorCode.NETWORK_EXCEPTION))
+            written(place, said.get(place, ErrorCode.NETWORK_EXCEPTION))
 
     peer.ask(request, WriteTxnMarkersResponse, answered)
 
 
-# A partition that is gone needs no marker.
-_OVER = frozenset({ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
+def _understood(answer: WriteTxnMarkersResponse, report: Callable[[str], object]) -> dict[Place, ErrorCode]:
+    """Return what another broker says of each partition."""
+    said: dict[Place, ErrorCode] = {}
+    for result in answer.markers:
+        for topic in result.topics:
+            for part in topic.partitions:
+                code = said[topic.name, part.partition_index] = ErrorCode(part.error_code)
+                if code != part.error_code:  # of a newer release, perhaps
+                    report(
+                        f"a marker could not be written to {topic.name}-{part.partition_index}, which is tried "
+                        f"again: its leader answers with the unknown error code {part.error_code}"
+                    )
+    return said
+
+
+_UNKNOWN = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 _FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})

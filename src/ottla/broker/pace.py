@@ -104,5 +104,6 @@ def at_its_pace(
     if delay < 1:
         return answer
     pending = Pending()
+    connection.keep(pending, size_bytes)
     broker.call_later(delay / 1000, lambda: pending.resolve(answer))
     return pending

@@ -20,6 +20,8 @@ _AGAIN_S = 0.05
 Key = tuple[bytes, int]
 _Topic = AlterPartitionRequest.TopicData
 _Partition = _Topic.PartitionData
+_Answer = AlterPartitionResponse.TopicData.PartitionData
+_KNOWN = frozenset(code for code in ErrorCode if code)
 
 
 class Proposals:
@@ -81,11 +83,19 @@ class Proposals:
                 found = asked.pop((topic.topic_id, part.partition_index), None)
                 if found is None:
                     continue
-                partition, proposal = found
-                if part.error_code:
-                    self._roles.refused(partition, proposal, ErrorCode(part.error_code))
-                else:
-                    self._roles.agreed(partition, proposal, part.isr, part.leader_epoch, part.partition_epoch)
+                self._end(*found, part)
         for partition, proposal in asked.values():  # of which nothing was said
-            self._roles.refused(partition, proposal, ErrorCode.UNKNOWN_SERVER_ERROR)
+            self._end(partition, proposal, _Answer(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
         self._timers.call_later(_AGAIN_S if self._waiting else 0, self._send)
+
+    def _end(self, partition: Partition, proposal: Proposal, part: _Answer) -> None:
+        """Tell one partition what became of its proposal."""
+        try:
+            if part.error_code in _KNOWN:
+                self._roles.refused(partition, proposal, ErrorCode(part.error_code))
+            elif part.error_code:
+                self._roles.refused(partition, proposal, ErrorCode.UNKNOWN_SERVER_ERROR)
+            else:
+                self._roles.agreed(partition, proposal, part.isr, part.leader_epoch, part.partition_epoch)
+        except Exception as error:  # noqa: BLE001  # no leader here could ever propose anything again
+            partition.log.report_bug(error)

@@ -2,8 +2,12 @@
 
 import re
 
+from ottla.log.log import Log
+from ottla.log.lookup import UnreadableBatchError
 from ottla.partition.partition import Partition
 
+_BATCH_BYTES_MAX = 1 << 20
+_BATCHES_MAX = 8
 _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,9}))?S)?)?", re.IGNORECASE)
 
 
@@ -16,11 +20,27 @@ def reset_offset(partition: Partition, wish: str, now: int) -> int:
     if wish == "latest":
         return end_offset
     try:
-        found = log.offset_for_timestamp(now - duration_ms(wish.partition(":")[2]))
+        offset = _offset_by_time(log, now - duration_ms(wish.partition(":")[2]))
     except OSError as error:
         refused = log.storage_error(error)
         raise refused from error
-    return end_offset if found is None or found.offset > end_offset else found.offset
+    return end_offset if offset is None else min(offset, end_offset)
+
+
+def _offset_by_time(log: Log, timestamp: int) -> int | None:
+    """Return the first record that is not older, or the beginning of its batch if that is too much for the loop."""
+    candidate = log.whole_candidate(timestamp)
+    for _ in range(_BATCHES_MAX):
+        if candidate is None:
+            return None
+        try:
+            found = candidate.search(_BATCH_BYTES_MAX)
+        except UnreadableBatchError:
+            break
+        if found is not None:
+            return found.offset
+        candidate = log.whole_candidate(timestamp, candidate.end_offset)
+    return None if candidate is None else max(candidate.header[0], log.start_offset)
 
 
 def duration_ms(text: str) -> int:

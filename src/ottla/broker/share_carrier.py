@@ -29,8 +29,11 @@ def carry(
         if isinstance(answer, Exception):
             written(BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER, str(answer)))
             return
-        part = answer.responses[0].partition_responses[0]
-        code = ErrorCode(part.error_code)
-        written(None if code is ErrorCode.NONE else BrokerError(code, part.error_message))
+        parts = [part for topic in answer.responses for part in topic.partition_responses]
+        if not parts:
+            written(BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, "the leader says nothing of it"))
+            return
+        code = ErrorCode(parts[0].error_code)
+        written(None if code is ErrorCode.NONE else BrokerError(code, parts[0].error_message))
 
     peer.ask(request, ProduceResponse, answered)

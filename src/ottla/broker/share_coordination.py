@@ -38,7 +38,7 @@ class ShareCoordination:
 
     def __init__(self, broker: Broker, report: Callable[[str], object] = nobody) -> None:
         self._broker = broker
-        self.states = ShareStates(broker)
+        self.states = ShareStates(broker, report)
         self.letters = DeadLetters(broker, report)
         self.partitions = SharePartitions(broker, self.states, self.letters)
         self.sessions = ShareSessions(broker.settings["group.share.max.share.sessions"])
@@ -73,8 +73,7 @@ class ShareCoordination:
         self._connections.discard(number)
         for fetching in tuple(self._parked.get(number, ())):
             fetching.cancel()
-        session = self.sessions.disconnected(number)
-        if session is not None:
+        for session in self.sessions.disconnected(number):
             self._release(session)
 
     def close(self, key: SessionKey) -> None:
@@ -128,7 +127,7 @@ class ShareCoordination:
 
     def _tell(self, group_id: str, decide: Callable[[Groups, int], Decision[Any]]) -> None:
         coordination = self._broker.coordination
-        coordination.groups.submit(coordination.index(group_id), decide, nobody)
+        coordination.groups.submit(coordination.index(group_id), decide, nobody, (group_id,))
 
     def delete_group(self, group_id: str, done: Callable[[Deleted], None]) -> None:
         """Delete a group of whatever kind; of a share group the state goes first (C3)."""
@@ -146,7 +145,9 @@ class ShareCoordination:
                 done(outcome[0])
 
         def delete() -> None:
-            coordination.groups.submit(index, lambda groups, now: groups.listing.delete([group_id]), gone)
+            coordination.groups.submit(
+                index, lambda groups, now: groups.listing.delete([group_id]), gone, (group_id,)
+            )
 
         def state_gone(response: Any) -> None:
             parts = [part for result in response.results for part in result.partitions if part.error_code]
@@ -163,7 +164,9 @@ class ShareCoordination:
             else:
                 self.states.ask_patiently(outcome, state_gone)
 
-        coordination.groups.submit(index, lambda groups, now: groups.share.delete_state(group_id), begun)
+        coordination.groups.submit(
+            index, lambda groups, now: groups.share.delete_state(group_id), begun, (group_id,)
+        )
 
     def topics_deleted(self, topic_ids: list[bytes]) -> None:
         """Forget the state of topics that are no more."""

@@ -41,6 +41,7 @@ class ShareFetching:
         "_bytes_max",
         "_bytes_min",
         "_committed",
+        "_connection",
         "_fetched",
         "_listener",
         "_parts",
@@ -80,6 +81,7 @@ class ShareFetching:
         self._woken = False
         self._timer: Any = None
         self.connection_id = broker.share.connection_id(connection)
+        self._connection = connection
         self._listener = connection.listener
         self.pending: Pending | None = Pending()
 
@@ -140,12 +142,16 @@ class ShareFetching:
             elif seat.share.phase is Phase.ACTIVE and seat.share.can_acquire():
                 ready.append((place, seat))
         readings: list[tuple[Place, Seat, Reading]] = []
+        room = self._broker.connections.answer_bytes_max(self._connection)
+        if room <= 0:
+            return [], failed  # until answers that wait are taken
+        bytes_max = min(self._bytes_max, room)
         for place, seat in ready:
             try:
                 found = read(
                     seat,
                     committed=self._committed,
-                    size_bytes_max=self._bytes_max // len(ready),
+                    size_bytes_max=bytes_max // len(ready),
                     at_least_one=not readings,
                 )
             except BrokerError as error:
@@ -186,7 +192,7 @@ class ShareFetching:
             if left <= 0:
                 break
             wish = Wish(self._session.key.member_id, left, request.batch_size, limited)
-            found = seat.share.acquire(wish, reading.fetched, self._broker.clock.now_ms())
+            found = seat.share.acquire(wish, reading.fetched, partitions.now())
             partitions.held(seat)
             if not found:
                 continue

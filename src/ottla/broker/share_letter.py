@@ -1,18 +1,22 @@
 """A dead letter as records: what is written to a group's dead-letter topic of records that it gave up (KIP-1191).
 
 Every record that is given up becomes one, which says by its headers where it was and why it was given up. When the
-group wants copies it has the key, the value and the headers of the original as well, if that can be read and fits.
+group wants copies it has the key, the value and the headers of the original as well, if that can be read and fits, and
+its batch holds no more than 16 MB and 65,536 records.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ottla.log.validation import DECOMPRESSED_BYTES_MAX
 from ottla.partition.table import PartitionTable
 from ottla.share.effects import Cause, DeadLetter
 from ottla.wire.batch import BATCH_HEADER_SIZE, read_records, scan
 from ottla.wire.errors import BrokerError, ProtocolError
 from ottla.wire.record import Headers, Record, encode_records
+
+# Of a batch that is opened for copies of its records, on the loop; one with more has letters without copies.
+_ORIGINAL_BYTES_MAX = 16 << 20
+_ORIGINAL_RECORDS_MAX = 1 << 16
 
 _CAUSES = {
     Cause.REJECTED: b"Offset rejected by client.",
@@ -112,8 +116,8 @@ class Originals:
                 return
             for position, batch in scan(data):
                 self._end_offset = batch.end_offset
-                if not batch.is_control:
-                    found = read_records(data, position, size_bytes_max=DECOMPRESSED_BYTES_MAX)
+                if not batch.is_control and batch.record_count <= _ORIGINAL_RECORDS_MAX:
+                    found = read_records(data, position, size_bytes_max=_ORIGINAL_BYTES_MAX)
                     self._records = {record.offset: record for record in found}
                 return
         except (BrokerError, ProtocolError):

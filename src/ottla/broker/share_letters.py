@@ -17,8 +17,11 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ottla.broker.broker import Broker
+from ottla.broker.fair_queue import Job
 from ottla.broker.share_carrier import carry
 from ottla.broker.share_letter import Originals, Parcel, pack
+from ottla.log.inspection import Inspected, PostponedError
+from ottla.log.validation import inspect_client_batch
 from ottla.metadata.config import ConfigType
 from ottla.metadata.settings.topic import effective_topic
 from ottla.share.effects import DeadLetter
@@ -93,7 +96,7 @@ class DeadLetters:
         broker = self._broker
         try:
             name = self._topic_of(post.letter.group_id)
-        except _Unsendable as reason:
+        except Exception as reason:  # noqa: BLE001  # _Unsendable, or whatever else: it has an end (D3)
             self._give_up(post, str(reason))
             return
         topic = broker.image.topics.by_name.get(name)
@@ -148,6 +151,8 @@ class DeadLetters:
         def made(outcome: CreateTopicsResponse | BrokerError) -> None:
             if isinstance(outcome, BrokerError):
                 code, reason = outcome.code, outcome.message
+            elif not outcome.topics:
+                code, reason = ErrorCode.UNKNOWN_SERVER_ERROR, None
             else:
                 code = ErrorCode(outcome.topics[0].error_code)
                 reason = outcome.topics[0].error_message
@@ -164,28 +169,48 @@ class DeadLetters:
     # Writing
 
     def _write(self, place: Place) -> None:
-        """Write one batch, and see to the next once it is durable."""
+        """Write one batch, and see to the next once it is durable. If that breaks, the first letter goes (D3)."""
+        try:
+            self._write_batch(place)
+        except Exception as error:  # noqa: BLE001
+            first = self._boxes[place][0]
+            self._broke(place, [(first.letter, first.offset)], error)
+
+    def _write_batch(self, place: Place) -> None:
         broker, box = self._broker, self._boxes[place]
         overrides = broker.image.configs.of(ConfigType.TOPIC, place[0])
         size_bytes_max = effective_topic(broker.settings, overrides)["max.message.bytes"]
         assert isinstance(size_bytes_max, int)
         now = broker.clock.now_ms()
         records, reached = pack(self._parcels(box), self._originals, size_bytes_max, now)
+        batch = build_batch(records)
         for letter, _ in reached:
             self._count(letter.group_id, batches=1)
         peer = broker.other_leader(*place)
-        if peer is not None:
-            carry(
-                peer,
-                broker.image.topics.by_name[place[0]].id,
-                place,
-                build_batch(records),
-                lambda error: self._written(place, reached, error),
+        if peer is None:
+            self._append(place, reached, batch, None)
+            return
+        topic_id = broker.image.topics.by_name[place[0]].id
+        carry(peer, topic_id, place, batch, lambda error: self._written(place, reached, error))
+
+    def _append(
+        self, place: Place, reached: Reached, batch: bytearray, inspected: Inspected | BrokerError | None
+    ) -> None:
+        """Append a batch here; a long one is looked through in a thread first."""
+        now = self._broker.clock.now_ms()
+        try:
+            partition = self._broker.table.by_name(*place)
+            appended = partition.append(batch, now, inspected)
+        except PostponedError:
+            config = partition.log.config
+            self._broker.inspections.submit(
+                None,
+                Job(
+                    lambda: lambda: inspect_client_batch(batch, config, now),
+                    lambda result, error: self._inspected(place, reached, batch, result, error),
+                ),
             )
             return
-        try:
-            partition = broker.table.by_name(*place)
-            appended = partition.append(build_batch(records), now)
         except BrokerError as error:
             self._written(place, reached, error)
             return
@@ -193,6 +218,25 @@ class DeadLetters:
             self._written(place, reached, None)
         else:
             partition.when_durable(appended.end_offset, lambda error: self._written(place, reached, error))
+
+    def _inspected(
+        self,
+        place: Place,
+        reached: Reached,
+        batch: bytearray,
+        result: Inspected | BrokerError | None,
+        error: BaseException | None,
+    ) -> None:
+        try:
+            if result is None:
+                raise error or AssertionError("no result")
+            self._append(place, reached, batch, result)
+        except Exception as broken:  # noqa: BLE001
+            self._broke(place, reached, broken)
+
+    def _broke(self, place: Place, reached: Reached, error: Exception) -> None:
+        self._broker.failed(error)
+        self._written(place, reached, BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, repr(error)))
 
     def _parcels(self, box: deque[Post]) -> Iterator[Parcel]:
         for post in tuple(box):
@@ -224,7 +268,7 @@ class DeadLetters:
         for post in ended:
             if error is None:
                 self._reported.pop(post.letter.group_id, None)
-                post.done()
+                self._end(post)
             else:
                 reason = f"the topic {place[0]} refused it: {error.message or error.code.name}"
                 self._failed(post, error.code, reason)
@@ -247,7 +291,13 @@ class DeadLetters:
             self._report(
                 f"the share group {group_id} gave up records, and no dead letter was written: {reason}"
             )
-        post.done()
+        self._end(post)
+
+    def _end(self, post: Post) -> None:
+        try:
+            post.done()
+        except Exception as error:  # noqa: BLE001  # the letters behind it are not to blame
+            self._broker.failed(error)
 
     def _count(self, group_id: str, records: int = 0, batches: int = 0, failures: int = 0) -> None:
         known = self.counts.get(group_id) or Counts()

@@ -3,7 +3,7 @@
 V1  A share partition is of one epoch of one partition. When that fails, goes, or begins another epoch, whoever waits
     hears of it, and the next fetch begins a new one from the durable state.
 V2  What share partitions want done is done here: state is read and written, those who wait are woken or answered.
-V3  One timer for all locks, set to the next that runs out.
+V3  One timer for all locks, set to the next that runs out. Locks are measured by a clock that never jumps.
 V4  A share partition that nobody reads is dropped once nothing of it is under way any more: what is being written, and
     letters about records that were given up.
 """
@@ -180,13 +180,13 @@ class SharePartitions:
             return
         token = next(self._tokens)
         self._settling[token] = done
-        self._perform(seat, seat.share.acknowledge(token, member_id, batches, self._now()))
+        self._perform(seat, seat.share.acknowledge(token, member_id, batches, self.now()))
 
     def release(self, key: ShareKey, member_id: str) -> None:
         """Take back all that a member holds of a share partition."""
         seat = self.find(key)
         if seat is not None:
-            self._perform(seat, seat.share.release(None, member_id, self._now()))
+            self._perform(seat, seat.share.release(None, member_id, self.now()))
 
     def held(self, seat: Seat) -> None:
         """A member was handed records: see to it that it does not keep them for ever."""
@@ -240,7 +240,7 @@ class SharePartitions:
 
         def written(response: Any) -> None:
             part = response.results[0].partitions[0]
-            decision = seat.share.persisted(effect.ticket, part.error_code, self._now(), part.error_message)
+            decision = seat.share.persisted(effect.ticket, part.error_code, self.now(), part.error_message)
             self._perform(seat, decision)
 
         self._states.ask_patiently(request, written)
@@ -252,7 +252,7 @@ class SharePartitions:
         try:
             if not state.error_code and state.start_offset == NO_OFFSET:
                 wish = self._broker.coordination.config(seat.key.group_id, "share.auto.offset.reset")
-                begin = reset_offset(seat.partition, wish, self._now())
+                begin = reset_offset(seat.partition, wish, self._broker.clock.now_ms())
             decision = seat.share.loaded(state, begin)
         except BrokerError as error:
             self.drop(seat.key, error)
@@ -261,8 +261,9 @@ class SharePartitions:
 
     # Time
 
-    def _now(self) -> int:
-        return self._broker.clock.now_ms()
+    def now(self) -> int:
+        """Return milliseconds that only grow: locks are measured by them, whatever the wall clock says."""
+        return int(self._broker.clock.monotonic() * 1000)
 
     def _arm(self) -> None:
         deadline = self._locks.next_deadline
@@ -273,11 +274,11 @@ class SharePartitions:
             self._timer = None
         self._timer_deadline = deadline
         if deadline is not None:
-            self._timer = self._broker.call_later(max(0, deadline - self._now()) / 1000, self._ring)
+            self._timer = self._broker.call_later(max(0, deadline - self.now()) / 1000, self._ring)
 
     def _ring(self) -> None:
         self._timer = self._timer_deadline = None
-        now = self._now()
+        now = self.now()
         for key in self._locks.due(now):
             seat = self._seats.get(key)
             if seat is not None:

@@ -76,8 +76,10 @@ class Persister:
                 wait_s = min(_RETRY_S_MAX, _RETRY_S * 2 ** (tries - 1))
                 self._broker.call_later(wait_s, lambda: self._send(asked, key, wish, done, tries + 1))
                 return
-            done(part)
-            self._next(key)
+            try:
+                done(part)
+            finally:
+                self._next(key)  # whatever became of this one, the next has its turn
 
         peer = self._peer(key)
         if peer is None:

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 from ottla.broker.share_partitions import Seat
 from ottla.share.acquire import Acquired, BatchFacts, Fetched
-from ottla.wire.batch import Batch, read_records, scan
+from ottla.wire.batch import Batch, read_control_batch, scan
 from ottla.wire.control import ControlType, control_type
+from ottla.wire.errors import BrokerError, ErrorCode, ProtocolError
 
 
 class Reading(NamedTuple):
@@ -47,19 +48,22 @@ def read(seat: Seat, *, committed: bool, size_bytes_max: int, at_least_one: bool
         data = log.read(offset, size_bytes_max, end_offset, at_least_one=at_least_one)
         aborted = log.aborted_transactions(offset, end_offset) if committed else []
         found = list(scan(data))
+        batches = [_facts(data, position, batch, committed) for position, batch in found]
+    except ProtocolError as error:
+        partition.fetch_failures += 1
+        raise BrokerError(ErrorCode.INVALID_RECORD, f"a batch from offset {offset} on: {error}") from None
     except OSError as error:
         partition.fetch_failures += 1
         refused = log.storage_error(error)
         raise refused from error
     if not found:
         return None
-    batches = [_facts(data, position, batch, committed) for position, batch in found]
     return Reading(data, Fetched(offset, batches, aborted), [position for position, _ in found])
 
 
 def _facts(data: bytes | bytearray | memoryview, position: int, batch: Batch, committed: bool) -> BatchFacts:
     aborts = False
     if committed and batch.is_control:
-        records = read_records(data, position)
+        records = read_control_batch(data, position)
         aborts = bool(records) and control_type(records[0].key) is ControlType.ABORT
     return BatchFacts(batch.base_offset, batch.last_offset, batch.producer_id, batch.is_transactional, aborts)

@@ -9,13 +9,16 @@ from collections.abc import Callable
 from typing import Any
 
 from ottla.broker.broker import Broker
+from ottla.broker.coordinator_seat import Around, Kept
 from ottla.broker.coordinators import Coordinators
 from ottla.broker.internal_topics import SHARE_STATE, partitions
 from ottla.broker.share_persister import Persister
 from ottla.broker.share_question import ASKED, ask_each
 from ottla.broker.timing import Timing
 from ottla.replicated.decision import Decision, Effect
+from ottla.replicated.host import nobody
 from ottla.replicated.keyed import KeyedRecord
+from ottla.replicated.steps import Steps
 from ottla.share.key import ShareKey, state_partition
 from ottla.share.state import ShareState, Written
 from ottla.wire.errors import BrokerError
@@ -38,12 +41,15 @@ class HostedShareState(ShareState):
 
     index: int
 
+    def clock_jumped(self, by_ms: int) -> None:
+        """Go on: nothing but the rhythm of snapshots depends on it."""
+
     def lead(self, now: int) -> Decision[None]:
         """Begin to look after what the log holds."""
         self.loaded(now)
         return Decision(None)
 
-    def tidy(self) -> Decision[bool]:
+    def tidy(self) -> Steps:
         """Forget the share partitions of topics that are no more."""
         return self.forget_gone()
 
@@ -58,14 +64,20 @@ class HostedShareState(ShareState):
 class ShareStates:
     """The durable state of share partitions, as far as this broker leads the partitions that keep it."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, report: Callable[[str], object] = nobody) -> None:
         self._broker = broker
         self._pruning = False
         self._persister = Persister(broker, self)
         self.writes = Timing()
-        self.machines: Coordinators[HostedShareState] = Coordinators(
-            SHARE_STATE.name, _KINDS, broker.table, broker.clock, broker, self._make, _perform
+        kept = Kept(
+            SHARE_STATE.name,
+            _KINDS,
+            self._make,
+            _name_of,
+            lambda: int(broker.settings["share.coordinator.write.timeout.ms"]),
         )
+        around = Around(broker.table, broker.clock, broker, _perform, report)
+        self.machines: Coordinators[HostedShareState] = Coordinators(kept, around)
 
     def _make(self, index: int) -> HostedShareState:
         machine = HostedShareState(self._count, self._broker.settings)
@@ -93,7 +105,8 @@ class ShareStates:
 
     def topics_deleted(self, topic_ids: list[bytes]) -> None:
         """Forget the share partitions of topics that are no more."""
-        self.machines.tell_all(lambda machine, now: machine.topics_deleted(topic_ids))
+        gone = frozenset(topic_ids)
+        self.machines.tell_all(lambda machine: machine.topics_deleted(gone))
 
     def one(self, asked: type[Message], key: ShareKey, wish: Any, done: Callable[[Any], None]) -> None:
         """Ask the machine of one share partition, if it is here; `done` gets its part of a response."""
@@ -113,6 +126,7 @@ class ShareStates:
             self.index(key),
             lambda machine, now: kind.ask(machine, key.group_id, key.topic_id, wish, now),
             decided,
+            (key,),
         )
 
     def _prune(self) -> None:
@@ -134,3 +148,9 @@ class ShareStates:
 
 def _perform(effect: Effect) -> None:
     raise AssertionError(f"the machine wants nothing done: {effect}")
+
+
+def _name_of(record: KeyedRecord) -> ShareKey:
+    key = record.key
+    assert isinstance(key, ShareSnapshotKey | ShareUpdateKey)
+    return ShareKey(key.group_id, key.topic_id, key.partition)

@@ -2,7 +2,7 @@
 
 N1  A command that lacks a producer id is given again with a fresh one; nobody notices but for the time it takes.
 N2  Markers that could not be written are written again, later each time, until they are or their partition is gone; and
-    so is the record that says that they are.
+    so is the record that says that they are. A coordinator of another epoch sends its own, so those of before end.
 N3  A batch of a transaction is appended to a partition only after the coordinator has that partition in the
     transaction (KIP-890): it is looked up for old clients, and added on the way for those that count on it.
 """
@@ -12,15 +12,18 @@ from typing import TypeVar
 
 from ottla.broker.api import Pending
 from ottla.broker.broker import Broker
+from ottla.broker.coordinator_seat import Around, Kept
 from ottla.broker.coordinators import Coordinators, partition_of
 from ottla.broker.internal_topics import TRANSACTIONS, partitions
 from ottla.broker.markers import Listener, Marker, Markers
 from ottla.replicated.decision import Decision, Effect
 from ottla.replicated.host import nobody
 from ottla.replicated.keyed import KeyedRecord
+from ottla.replicated.steps import Steps
 from ottla.transactions.effects import DrawProducerId, ProducerIdNeeded, SendMarkers
 from ottla.transactions.enlisting import Result, Wish
 from ottla.transactions.machine import Transactions
+from ottla.transactions.records import KINDS, transaction_of
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
@@ -32,7 +35,6 @@ Place = tuple[str, int]
 Command = Callable[[Transactions, int, int | None], Decision[R]]
 
 _FEATURE = "transaction.version"
-_KINDS = {0: (TransactionLogKey, TransactionLogValue)}
 _RETRY_S = 0.1
 _RETRY_S_MAX = 5.0
 _ADD_VERSION = 5  # of AddPartitionsToTxn, as brokers speak it among themselves
@@ -47,9 +49,9 @@ class HostedTransactions(Transactions):
         """Take up again what was under way."""
         return self.resume()
 
-    def tidy(self) -> Decision[bool]:
+    def tidy(self) -> Steps:
         """Forget nothing: markers pass over partitions that are gone."""
-        return Decision(False)
+        return iter(())
 
     def apply_pending(self, producer_id: int, offset: int, record: KeyedRecord) -> None:
         """Take in a record as any other."""
@@ -62,16 +64,31 @@ class HostedTransactions(Transactions):
 class TransactionCoordination:
     """Transactions, for the partitions of `__transaction_state` that this broker leads."""
 
-    def __init__(self, broker: Broker, listeners: dict[str, Listener]) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        listeners: dict[str, Listener],
+        report: Callable[[str], object] = nobody,
+    ) -> None:
         self._broker = broker
+        self._report = report
         # Markers that could not be written, and wait to be tried again.
         self.unsent = 0
         # Transactions whose markers are all written, of which that could not be recorded yet.
         self.unrecorded = 0
-        self.markers = Markers(broker.table, broker.clock.now_ms, listeners, broker.other_leader)
-        self.machines: Coordinators[HostedTransactions] = Coordinators(
-            TRANSACTIONS.name, _KINDS, broker.table, broker.clock, broker, self._make, self._perform
+        self.markers = Markers(
+            broker.table,
+            broker.clock.now_ms,
+            listeners,
+            broker.other_leader,
+            lambda topic, index: broker.image.partition(topic, index) is not None,
+            report,
         )
+        kept = Kept(
+            TRANSACTIONS.name, KINDS, self._make, _name_of, self._write_timeout_ms, check=_check
+        )
+        around = Around(broker.table, broker.clock, broker, self._perform, report)
+        self.machines: Coordinators[HostedTransactions] = Coordinators(kept, around)
 
     def _make(self, index: int) -> HostedTransactions:
         broker = self._broker
@@ -80,6 +97,13 @@ class TransactionCoordination:
             coordinator_epoch=broker.table.by_name(TRANSACTIONS.name, index).leader_epoch,
             version=lambda: self.version,
         )
+
+    def _write_timeout_ms(self) -> int:
+        """Kafka waits as long as the transaction may take, which is longer than any client or broker waits for it.
+
+        We answer before those give up, and with it the connection on which all else is asked.
+        """
+        return int(self._broker.settings["request.timeout.ms"]) * 2 // 3
 
     @property
     def version(self) -> int:
@@ -125,7 +149,10 @@ class TransactionCoordination:
                 self.submit(transactional_id, command, done, outcome)
 
         self.machines.submit(
-            self.index(transactional_id), lambda machine, now: command(machine, now, producer_id), decided
+            self.index(transactional_id),
+            lambda machine, now: command(machine, now, producer_id),
+            decided,
+            (transactional_id,),
         )
 
     def enlist(
@@ -157,13 +184,13 @@ class TransactionCoordination:
             if isinstance(outcome, BrokerError):
                 done(dict.fromkeys(places, outcome.code))
                 return
-            done(
-                {
-                    (topic.name, part.partition_index): ErrorCode(part.partition_error_code)
-                    for topic in outcome.topic_results
-                    for part in topic.results_by_partition
-                }
-            )
+            said = {
+                (topic.name, part.partition_index): ErrorCode(part.partition_error_code)
+                for topic in outcome.topic_results
+                for part in topic.results_by_partition
+            }
+            # What nothing was said of is not in the transaction.
+            done({place: said.get(place, ErrorCode.UNKNOWN_SERVER_ERROR) for place in places})
 
         def answered(answer: AddPartitionsToTxnResponse | Exception) -> None:
             if isinstance(answer, Exception):
@@ -187,7 +214,7 @@ class TransactionCoordination:
 
     def _perform(self, effect: Effect) -> None:
         if isinstance(effect, SendMarkers):
-            self._send(effect, _RETRY_S)
+            self._send(effect, effect.partitions, _RETRY_S)
         elif isinstance(effect, DrawProducerId):
             transactional_id = effect.transactional_id
             self._broker.producer_ids.take(lambda drawn: self._abort(transactional_id, drawn))
@@ -198,9 +225,10 @@ class TransactionCoordination:
                 self.index(transactional_id),
                 lambda machine, now: machine.abort_overdue(transactional_id, now, drawn),
                 nobody,
+                (transactional_id,),
             )
 
-    def _send(self, markers: SendMarkers, retry_s: float) -> None:
+    def _send(self, markers: SendMarkers, places: Sequence[Place], retry_s: float) -> None:
         marker = Marker(
             markers.producer_id,
             markers.producer_epoch,
@@ -209,24 +237,31 @@ class TransactionCoordination:
             markers.transaction_version,
         )
 
-        def finished(all_written: bool) -> None:
-            if all_written:
+        def finished(unwritten: tuple[Place, ...]) -> None:
+            if not unwritten:
                 self._complete(markers, _RETRY_S)
-            else:
-                self.unsent += len(markers.partitions)
-                self._broker.call_later(retry_s, again)
+                return
 
-        def again() -> None:
-            self.unsent -= len(markers.partitions)
-            self._send(markers, min(2 * retry_s, _RETRY_S_MAX))
+            def again() -> None:
+                self.unsent -= len(unwritten)
+                if self._is_current(markers):
+                    self._send(markers, unwritten, min(2 * retry_s, _RETRY_S_MAX))
 
-        self.markers.write_all(markers.partitions, marker, finished)
+            self.unsent += len(unwritten)
+            self._broker.call_later(retry_s, again)
+
+        self.markers.write_all(places, marker, finished)
+
+    def _is_current(self, markers: SendMarkers) -> bool:
+        """Whether the machine that asked for markers is still the one in force."""
+        machine = self.machines.machine(self.index(markers.transactional_id))
+        return machine is not None and machine.awaits(markers)
 
     def _complete(self, markers: SendMarkers, retry_s: float) -> None:
-        """Have it written down that all markers are there; where too few replicas are in sync for that, try again."""
+        """Have it written down that all markers are there; whatever keeps it from being written, try again."""
 
         def done(outcome: BrokerError | None) -> None:
-            if isinstance(outcome, BrokerError) and outcome.code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            if isinstance(outcome, BrokerError) and self._is_current(markers):
                 self.unrecorded += 1
                 self._broker.call_later(retry_s, again)
 
@@ -234,8 +269,29 @@ class TransactionCoordination:
             self.unrecorded -= 1
             self._complete(markers, min(2 * retry_s, _RETRY_S_MAX))
 
-        self.machines.submit(
-            self.index(markers.transactional_id),
-            lambda machine, now: machine.markers_written(markers, now),
-            done,
-        )
+        try:
+            self.machines.submit(
+                self.index(markers.transactional_id),
+                lambda machine, now: machine.markers_written(markers, now),
+                done,
+                (markers.transactional_id,),
+            )
+        except Exception as error:  # noqa: BLE001  # or the transaction would stay open
+            self._report(
+                f"the end of the transaction of {markers.transactional_id} could not be recorded, "
+                f"which is tried again: {error!r}"
+            )
+            done(BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR))
+
+
+def _name_of(record: KeyedRecord) -> str:
+    key = record.key
+    assert isinstance(key, TransactionLogKey)
+    return key.transactional_id
+
+
+def _check(record: KeyedRecord) -> None:
+    """Raise ProtocolError for a value that no machine could take in."""
+    if record.value is not None:
+        assert isinstance(record.value, TransactionLogValue)
+        transaction_of(record.value)

@@ -10,15 +10,17 @@
 #include <sys/socket.h>
 
 #define SIZE_BYTES 4
-#define FRAMES_A_TURN 64
+
+static int64_t frames_a_turn, turn_cost_max, loop_cost_max, light_cost_max, light; /* of `connection.py` and `connections.py` */
 
 static PyTypeObject *ConnectionType, *ConnectionsType, *ReceiveType, *PusherType;
-static PyObject *general, *name_get_buffer, *name_buffer_updated, *name_close, *name_stall, *name_go_on, *name_call_soon, *name_settle_due,
-    *name_send, *name_is_closing, *name_held, *name_writelines;
+static PyObject *general, *name_get_buffer, *name_buffer_updated, *name_close, *name_put_off, *name_turn_over, *name_settle_due,
+    *name_send, *name_is_closing, *name_held;
 
 static Py_ssize_t connection_connections, connection_receive, connection_frame, connection_closed, connection_touched,
     connection_corked, connection_serve, connection_stalled, connection_backlog, connection_push, connection_transport,
-    connections_due, connections_at_end, connections_limit, connections_tick, receive_data, receive_view,
+    connections_due, connections_at_end, connections_limit, connections_tick, connections_turn_cost, connections_loop_cost, connections_crowded, connection_queue, connection_rank,
+    receive_data, receive_view,
     pusher_descriptor;
 
 static const Class CLASSES[] = {
@@ -34,6 +36,8 @@ static const Slot SLOTS[] = {
     {"Connection", "backlog", &connection_backlog}, {"Connection", "_push", &connection_push},
     {"Connection", "transport", &connection_transport}, {"Connections", "due", &connections_due},
     {"Connections", "at_end", &connections_at_end}, {"Connections", "frame_bytes_max", &connections_limit},
+    {"Connections", "turn_cost", &connections_turn_cost}, {"Connection", "_queue", &connection_queue}, {"Connections", "crowded", &connections_crowded}, {"Connections", "loop_cost", &connections_loop_cost},
+    {"Connection", "rank", &connection_rank},
     {"Connections", "tick", &connections_tick}, {"ReceiveBuffer", "data", &receive_data},
     {"ReceiveBuffer", "view", &receive_view}, {"Pusher", "descriptor", &pusher_descriptor}, {NULL},
 };
@@ -43,24 +47,6 @@ static const Slot SLOTS[] = {
 static int call(PyObject *object, PyObject *name)
 {
     PyObject *done = PyObject_CallMethodNoArgs(object, name);
-    Py_XDECREF(done);
-    return done == NULL ? -1 : 0;
-}
-
-/* Hand what the kernel did not take to the transport. */
-static int hand_over(PyObject *transport, PyObject *part, Py_ssize_t sent)
-{
-    PyObject *view = PyMemoryView_FromObject(part);
-    PyObject *rest = view == NULL ? NULL : PySequence_GetSlice(view, sent, PY_SSIZE_T_MAX);
-    PyObject *parts = rest == NULL ? NULL : PyList_New(1);
-    Py_XDECREF(view);
-    if (parts == NULL) {
-        Py_XDECREF(rest);
-        return -1;
-    }
-    PyList_SET_ITEM(parts, 0, rest);
-    PyObject *done = PyObject_CallMethodOneArg(transport, name_writelines, parts);
-    Py_DECREF(parts);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
 }
@@ -77,11 +63,23 @@ static int send_in_python(PyObject *connection, PyObject *part)
     return done == NULL ? -1 : 0;
 }
 
+/* Have what the kernel did not take wait until it does. */
+static int send_rest(PyObject *connection, PyObject *part, Py_ssize_t sent)
+{
+    PyObject *view = PyMemoryView_FromObject(part);
+    PyObject *rest = view == NULL ? NULL : PySequence_GetSlice(view, sent, PY_SSIZE_T_MAX);
+    int failed = rest == NULL ? -1 : send_in_python(connection, rest);
+    Py_XDECREF(view);
+    Py_XDECREF(rest);
+    return failed;
+}
+
 static int send_part(PyObject *connection, PyObject *part)
 {
     PyObject *transport = AT(connection, connection_transport), *push = AT(connection, connection_push);
     int64_t descriptor, waiting;
     if (!PyBytes_CheckExact(part) || push == NULL || !Py_IS_TYPE(push, PusherType)
+        || AT(connection, connection_queue) != Py_None
         || !whole(AT(push, pusher_descriptor), &descriptor))
         return send_in_python(connection, part);
     PyObject *closing = PyObject_CallMethodNoArgs(transport, name_is_closing);
@@ -96,11 +94,11 @@ static int send_part(PyObject *connection, PyObject *part)
     int fits = whole(held, &waiting);
     Py_DECREF(held);
     if (!fits || waiting)
-        return hand_over(transport, part, 0);
+        return send_in_python(connection, part);
     ssize_t sent = send((int)descriptor, PyBytes_AS_STRING(part), PyBytes_GET_SIZE(part), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent == PyBytes_GET_SIZE(part))
         return 0;
-    return hand_over(transport, part, sent < 0 ? 0 : sent); /* full, or broken: the transport finds out which */
+    return send_rest(connection, part, sent < 0 ? 0 : sent); /* full, or broken: the transport finds out which */
 }
 
 /* Reading */
@@ -127,23 +125,6 @@ static int keep_backlog(PyObject *connection, PyObject *buffer, Py_ssize_t posit
                PyByteArray_FromStringAndSize(PyByteArray_AS_STRING(buffer) + position, end - position));
 }
 
-/* The other frames have their turn after those of other connections (C6). */
-static int pause_here(PyObject *connection, PyObject *connections)
-{
-    if (call(connection, name_stall) < 0)
-        return -1;
-    PyObject *go_on = PyObject_GetAttr(connection, name_go_on), *soon, *done;
-    if (go_on == NULL || (soon = PyObject_GetAttr(connections, name_call_soon)) == NULL) {
-        Py_XDECREF(go_on);
-        return -1;
-    }
-    done = PyObject_CallOneArg(soon, go_on);
-    Py_DECREF(go_on);
-    Py_DECREF(soon);
-    Py_XDECREF(done);
-    return done == NULL ? -1 : 0;
-}
-
 static int serve(PyObject *connection, PyObject *buffer, Py_ssize_t position, Py_ssize_t stop)
 {
     PyObject *args[4] = {connection, buffer, PyLong_FromSsize_t(position), PyLong_FromSsize_t(stop)};
@@ -161,8 +142,7 @@ static int serve_frames(PyObject *connection, PyObject *connections, PyObject *b
 {
     const uint8_t *bytes = (const uint8_t *)PyByteArray_AS_STRING(buffer);
     Py_ssize_t position = 0;
-    int turn = FRAMES_A_TURN;
-    int64_t limit;
+    int64_t turn = frames_a_turn, limit, made;
     if (!whole(AT(connections, connections_limit), &limit)) {
         PyErr_SetString(PyExc_TypeError, "frame_bytes_max is no number");
         return -1;
@@ -184,8 +164,10 @@ static int serve_frames(PyObject *connection, PyObject *connections, PyObject *b
             return keep_backlog(connection, buffer, position, end);
         if (AT(connection, connection_closed) == Py_True)
             return 0;
-        if (!--turn && position < end)
-            return keep_backlog(connection, buffer, position, end) < 0 ? -1 : pause_here(connection, connections);
+        if (!whole(AT(connections, connections_turn_cost), &made))
+            made = 0;
+        if ((!--turn || made > turn_cost_max) && position < end)
+            return keep_backlog(connection, buffer, position, end) < 0 ? -1 : call(connection, name_put_off);
     }
     return 0;
 }
@@ -209,12 +191,28 @@ static int uncork(PyObject *connection)
     return failed;
 }
 
+/* `Connections.turn_over`, and what stands in its place after a turn that has cost nothing. */
+static int turn_over(PyObject *connection, PyObject *connections)
+{
+    int64_t cost, sum;
+    if (whole(AT(connections, connections_turn_cost), &cost) && cost <= light_cost_max
+        && whole(AT(connections, connections_loop_cost), &sum) && sum + cost <= loop_cost_max)
+        return put_whole(connection, connection_rank, light) < 0
+                       || (cost && put_whole(connections, connections_loop_cost, sum + cost) < 0)
+                   ? -1
+                   : 0;
+    PyObject *done = PyObject_CallMethodOneArg(connections, name_turn_over, connection);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
 static int take(PyObject *connection, PyObject *buffer, Py_ssize_t end)
 {
     PyObject *connections = AT(connection, connection_connections);
     PyObject *outer = Py_NewRef(AT(connections, connections_due));
     int outermost = AT(connection, connection_corked) == Py_None;
-    if (put(connections, connections_due, PyList_New(0)) < 0
+    if ((outer == Py_None && put_whole(connections, connections_turn_cost, 0) < 0)
+        || put(connections, connections_due, PyList_New(0)) < 0
         || (outermost && put(connection, connection_corked, PyList_New(0)) < 0)
         || serve_frames(connection, connections, buffer, end) < 0) {
         put(connections, connections_due, outer);
@@ -222,6 +220,8 @@ static int take(PyObject *connection, PyObject *buffer, Py_ssize_t end)
     }
     PyObject *due = AT(connections, connections_due);
     int failed = due != Py_None && PyObject_Size(due) > 0 ? call(connections, name_settle_due) : 0;
+    if (outer == Py_None && failed == 0)
+        failed = turn_over(connection, connections);
     put(connections, connections_due, outer);
     return failed < 0 || (outermost && uncork(connection) < 0) ? -1 : 0;
 }
@@ -236,7 +236,8 @@ static PyObject *buffer_updated(PyObject *module, PyObject *const *args, Py_ssiz
     if (AT(connection, connection_closed) == Py_True)
         Py_RETURN_NONE;
     PyObject *buffer = AT(AT(connection, connection_receive), receive_data);
-    if (AT(connection, connection_frame) != Py_None || !PyByteArray_CheckExact(buffer) || size < 0
+    if (AT(connection, connection_frame) != Py_None || AT(connections, connections_crowded) != Py_False
+        || !PyByteArray_CheckExact(buffer) || size < 0
         || size > PyByteArray_GET_SIZE(buffer))
         return PyObject_CallMethodObjArgs(general, name_buffer_updated, connection, args[1], NULL);
     put(connection, connection_touched, Py_NewRef(AT(connections, connections_tick)));
@@ -252,13 +253,17 @@ static PyObject *buffer_updated(PyObject *module, PyObject *const *args, Py_ssiz
 
 static PyObject *learn(PyObject *module, PyObject *classes)
 {
-    if (!PyDict_CheckExact(classes) || learn_slots(classes, CLASSES, SLOTS) < 0)
+    if (!PyDict_CheckExact(classes) || learn_slots(classes, CLASSES, SLOTS) < 0
+        || learn_number(classes, "FRAMES_A_TURN", &frames_a_turn) < 0
+        || learn_number(classes, "TURN_COST_MAX", &turn_cost_max) < 0
+        || learn_number(classes, "LOOP_COST_MAX", &loop_cost_max) < 0 || learn_number(classes, "LIGHT", &light) < 0
+        || learn_number(classes, "LIGHT_COST_MAX", &light_cost_max) < 0)
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "learn takes classes by their names");
     Py_XSETREF(general, Py_NewRef((PyObject *)ConnectionType));
     Py_RETURN_NONE;
 }
 
-static PyMethodDef learn_function = {"learn", learn, METH_O, "learn(classes): learn where everything is."};
+static PyMethodDef learn_function = {"learn", learn, METH_O, "learn(known): learn where everything is, and how much is much."};
 static PyMethodDef methods[] = {
     {"get_buffer", (PyCFunction)(void (*)(void))get_buffer, METH_FASTCALL, "Say where the next bytes go."},
     {"buffer_updated", (PyCFunction)(void (*)(void))buffer_updated, METH_FASTCALL,
@@ -282,9 +287,9 @@ static const struct {
     PyObject **name;
     const char *text;
 } NAMES[] = {
-    {&name_get_buffer, "get_buffer"}, {&name_buffer_updated, "buffer_updated"}, {&name_close, "close"}, {&name_stall, "stall"}, {&name_go_on, "_go_on"},
-    {&name_call_soon, "call_soon"}, {&name_settle_due, "settle_due"}, {&name_send, "_send"},
-    {&name_is_closing, "is_closing"}, {&name_held, "get_write_buffer_size"}, {&name_writelines, "writelines"}, {NULL},
+    {&name_get_buffer, "get_buffer"}, {&name_buffer_updated, "buffer_updated"}, {&name_close, "close"}, {&name_put_off, "_put_off"},
+    {&name_turn_over, "turn_over"}, {&name_settle_due, "settle_due"}, {&name_send, "_send"},
+    {&name_is_closing, "is_closing"}, {&name_held, "get_write_buffer_size"}, {NULL},
 };
 
 PyMODINIT_FUNC PyInit__frames(void)

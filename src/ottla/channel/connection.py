@@ -5,183 +5,73 @@ C2  A frame is served from the buffer it was read into. Whoever serves it keeps 
 C3  An idle connection owns no buffer: all connections of a loop read into one shared buffer, and only the tail of a
     frame that has not arrived wholly moves to a buffer of the connection's own.
 C4  Memory follows bytes that have arrived, not lengths that were claimed.
-C5  A peer that does not read its replies, or has too many requests open, is not read from until it catches up.
-C6  A peer that sends many requests at once is served some of them, then the others have their turn.
+C5  A peer that does not read its replies, or has too many requests open, is not read from, and none of its requests is
+    served, until it catches up: a connection holds about a megabyte of answers, and one answer more.
+C6  A peer that sends many requests at once is served some of them, or a megabyte of answers, then the others have their
+    turn (law A3 of `connections.py`).
 C7  Whoever waited for what a read brought is answered once all its frames are served, and before the sender: a record
-    goes to its readers first, then the producer hears of it.
+    goes to its readers first, then the producer hears of it. Only where more than DUE_A_TURN wait do the others follow.
+C8  What all connections hold of answers that are ready, and of requests that are not whole, stays within two budgets
+    (`budget.py`).
 
-    READING --stall()--> STALLED --resume()--> READING
+    READING --stall(), mute()--> STALLED --resume(), unmute()--> READING
        |                    |
        +------ close() -----+--> CLOSED        (replies still owed are dropped)
 """
 
 import asyncio
 import struct
-from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
-from ottla.channel.receive_buffer import ReceiveBuffer
-from ottla.world.network import Push
+from ottla.channel.answer_stream import AnswerStream
+from ottla.channel.connections import LIGHT, NEW, TURN_COST_MAX, Connections
 
 _SIZE = struct.Struct(">i")
 _unpack_size = _SIZE.unpack_from
-_OPEN_REQUESTS_MAX = 256
-_FRAMES_A_TURN = 64
-_WRITE_BUFFER_HIGH_BYTES = 4 << 20
-_JOINED_BYTES_MAX = 64 << 10
+FRAMES_A_TURN = 64  # the compiled part is told it (`swift.py`)
+_REQUEST_BYTES_FREE = 64 << 10  # of a request that has arrived in part, whatever others hold
 
 Buffer = bytearray | bytes | memoryview
-
-
-class Reply(Protocol):
-    """An answer that is owed: its parts once it is ready, None until then."""
-
-    parts: list[Any] | None
-
-
 Serve = Callable[["Connection", bytearray, int, int], None]
 
 
-class Connections:
-    """Every open connection of a broker, with the limits they share."""
-
-    __slots__ = (
-        "accepted",
-        "at_end",
-        "by_address",
-        "call_soon",
-        "due",
-        "frame_bytes_max",
-        "on_empty",
-        "open",
-        "per_address_max",
-        "pusher",
-        "receive",
-        "refused",
-        "tick",
-        "total_max",
-    )
-
-    def __init__(
-        self,
-        *,
-        frame_bytes_max: int,
-        total_max: int,
-        per_address_max: int,
-        call_soon: Callable[[Callable[[], None]], object],
-        pusher: Callable[[asyncio.BaseTransport], Push | None] = lambda _: None,
-    ) -> None:
-        self.call_soon = call_soon
-        self.pusher = pusher
-        # What runs after the frames of the read under way; None outside of one.
-        self.due: list[Callable[[], None]] | None = None
-        self.at_end = False  # whether the frame under way is the last of its read
-        self.receive = ReceiveBuffer()
-        self.open: dict[Connection, None] = {}
-        self.by_address: dict[str, int] = {}
-        self.frame_bytes_max = frame_bytes_max
-        self.total_max = total_max
-        self.per_address_max = per_address_max
-        self.on_empty: Callable[[], object] | None = None
-        self.accepted = 0
-        self.refused = 0
-        self.tick = 0
-
-    def admit(self, connection: "Connection") -> bool:
-        """Count a new connection in, or refuse it over a limit."""
-        address = connection.peer
-        if len(self.open) >= self.total_max or self.by_address.get(address, 0) >= self.per_address_max:
-            self.refused += 1
-            return False
-        self.accepted += 1
-        self.open[connection] = None
-        self.by_address[address] = self.by_address.get(address, 0) + 1
-        return True
-
-    def soon(self, callback: Callable[[], None]) -> None:
-        """Call back once the frames of the read under way are served (C7), or else at the end of the loop's turn."""
-        if self.due is not None:
-            self.due.append(callback)
-        else:
-            self.call_soon(callback)
-
-    def settle_due(self) -> None:
-        """Call back all who asked for it during the read under way."""
-        due, self.due = self.due, []
-        for callback in due or ():
-            callback()
-
-    def forget(self, connection: "Connection") -> None:
-        """Count a connection out."""
-        if connection in self.open:
-            del self.open[connection]
-            left = self.by_address[connection.peer] - 1
-            if left:
-                self.by_address[connection.peer] = left
-            else:
-                del self.by_address[connection.peer]
-            if not self.open and self.on_empty is not None:
-                self.on_empty()
-
-    def close_idle(self, ticks_max: int) -> int:
-        """Start a new tick and close whoever sent nothing for `ticks_max` of them and is owed nothing."""
-        self.tick += 1
-        idle = [c for c in self.open if self.tick - c.touched > ticks_max and not c.owed]
-        for connection in idle:
-            connection.close()
-        return len(idle)
-
-
-class Connection(asyncio.BufferedProtocol):
+class Connection(AnswerStream):
     """One client. `serve(connection, buffer, start, end)` is called for each whole frame."""
 
     __slots__ = (
-        "_corked",
         "_frame",
         "_have",
         "_need",
-        "_push",
         "_receive",
         "_room",
         "_serve",
-        "_stalled",
-        "_writable",
         "backlog",
-        "closed",
-        "connections",
         "listener",
         "on_close",
-        "owed",
         "pace",
         "peer",
+        "rank",
         "session",
         "touched",
-        "transport",
     )
 
     def __init__(self, connections: Connections, listener: str, serve: Serve) -> None:
-        self.connections = connections
+        super().__init__(connections)
         self.listener = listener
-        self.owed: deque[Reply] = deque()
-        self.closed = False
         self.session: Any = None
         self.pace: Any = None  # at which this peer reads, if it reads much
         self.on_close: list[Callable[[], None]] = []
         self.peer = ""
         self.touched = connections.tick
         self.backlog: bytearray | None = None
-        self.transport: Any = None
+        self.rank = NEW  # among those who are put off
         self._receive = connections.receive
         self._serve = serve
-        self._corked: list[Any] | None = None
         self._frame: bytearray | None = None
         self._have = 0
         self._need = 0
-        self._push: Push | None = None
         self._room = 0
-        self._stalled = False
-        self._writable = True
 
     # Life
 
@@ -194,24 +84,30 @@ class Connection(asyncio.BufferedProtocol):
             self.transport.abort()
             return
         self._push = self.connections.pusher(transport)
-        self.transport.set_write_buffer_limits(high=_WRITE_BUFFER_HIGH_BYTES)
+        self.transport.set_write_buffer_limits(high=0)  # so that it says when it has sent all (`send_queue.py`)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Drop what is owed; nobody is there to read it."""
         self.closed = True
         self.connections.forget(self)
         self.owed.clear()
-        self._frame = self.backlog = None
+        self._frame = self.backlog = self._queue = self._kept = None
         waiting, self.on_close = self.on_close, []
         for callback in waiting:
             callback()
 
     def close(self) -> None:
-        """Send what is written and hang up."""
+        """Send what is written and hang up; at the second time send nothing any more."""
+        if self.closed and self._queue is not None:
+            self.abort()
+            return
         if not self.closed:
             self.closed = True
             self._uncork()
-        self.transport.close()
+        if self._queue is None:
+            self.transport.close()
+        else:
+            self.transport.pause_reading()  # and `_pump` closes
 
     def hang_up(self) -> None:
         """Send what is written and say that no more comes; what the peer still sends is read and thrown away.
@@ -224,13 +120,19 @@ class Connection(asyncio.BufferedProtocol):
         self.closed = True
         self._uncork()
         self._frame = self.backlog = None
+        if self._queue is not None:
+            queue, self._queue = self._queue, None
+            self.transport.writelines(queue.rest())
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.transport.resume_reading()
 
     def eof_received(self) -> bool:
-        """Hang up when the peer does."""
-        return False
+        """Hang up when the peer does, and it has what was written."""
+        if self._queue is None or self.closed:
+            return self._queue is not None
+        self.close()
+        return True
 
     # Frames in
 
@@ -247,7 +149,11 @@ class Connection(asyncio.BufferedProtocol):
             return
         self.touched = self.connections.tick
         if self._frame is None:
-            self._take(self._receive.data, 0, nbytes)
+            if self.connections.crowded:
+                self.backlog = self._receive.data[:nbytes]
+                self._put_off()
+            else:
+                self._take(self._receive.data, 0, nbytes)
             return
         self._have += nbytes
         frame = self._frame
@@ -259,18 +165,21 @@ class Connection(asyncio.BufferedProtocol):
             self._keep_tail(frame, 0, self._have)
         else:
             self._frame = None
-            self._serve(self, frame, 4, self._need)
+            self.connections.requests.hold(self, 0)
+            self._take(frame, 0, self._need)  # it is all that this read has brought (C7)
             self._receive.give_back(frame)
 
     def _take(self, buffer: bytearray, position: int, end: int) -> None:
         """Serve the frames of a buffer; what they are answered at once leaves in one write."""
         connections = self.connections
         outer, connections.due = connections.due, []
+        if outer is None:
+            connections.turn_cost = 0
         outermost = self._corked is None
         if outermost:
             self._corked = []
         limit = connections.frame_bytes_max
-        turn = _FRAMES_A_TURN
+        turn = FRAMES_A_TURN
         while position < end:
             if end - position < 4:
                 self._keep_tail(buffer, position, end)
@@ -292,18 +201,27 @@ class Connection(asyncio.BufferedProtocol):
             if self.closed:
                 break
             turn -= 1
-            if not turn and position < end:  # C6
+            if (not turn or connections.turn_cost > TURN_COST_MAX) and position < end:  # C6
                 self.backlog = buffer[position:end]
-                self.stall()
-                connections.call_soon(self._go_on)
+                self._put_off()
                 break
         if connections.due:
             connections.settle_due()
         connections.due = outer
+        if outer is None:
+            if connections.turn_cost:
+                connections.turn_over(self)
+            else:
+                self.rank = LIGHT
         if outermost:
             corked, self._corked = self._corked, None
             if corked:
                 self._send(corked)
+
+    def _put_off(self) -> None:
+        """Go on with the backlog once the others have had their turn."""
+        self.stall()
+        self.connections.put_off(self)
 
     def _keep_tail(self, buffer: bytearray, position: int, end: int) -> None:
         have = end - position
@@ -314,11 +232,34 @@ class Connection(asyncio.BufferedProtocol):
             frame = bytearray(4)
         else:
             self._need = _SIZE.unpack_from(buffer, position)[0] + 4
-            frame = self._receive.frame(self._need, have)
+            frame = self._receive_frame(have)
             self._room = min(self._need, len(frame))
         frame[:have] = memoryview(buffer)[position:end]
         self._frame = frame
         self._have = have
+
+    def _receive_frame(self, have: int) -> bytearray:
+        """Return a buffer for a frame that has arrived in part: for more of it or, without room, for that part."""
+        requests = self.connections.requests
+        more = min(self._need, max(_REQUEST_BYTES_FREE, 2 * have)) - have
+        if self._need > _REQUEST_BYTES_FREE and not requests.admits(self, more):
+            requests.hold(self, have)
+            self._waits = True
+            self.stall()
+            requests.wait(self, self._receive_more, more)
+            return bytearray(have)
+        frame = self._receive.frame(self._need, have)
+        requests.hold(self, len(frame))
+        return frame
+
+    def _receive_more(self) -> None:
+        """There is room for more of the frame that has arrived in part."""
+        self._waits = False
+        frame = self._frame
+        if self.closed or frame is None:
+            return
+        self._keep_tail(frame, 0, self._have)
+        self.go_on()
 
     def _sized(self, frame: bytearray) -> None:
         """The four bytes of a size that came torn are complete now."""
@@ -331,79 +272,6 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._keep_tail(frame, 0, 4)
 
-    # Replies out
-
-    def reply(self, parts: list[Any]) -> None:
-        """Send an answer that is ready, behind those that are owed."""
-        if self.closed:
-            return
-        if self.owed:
-            self.owe(Ready(parts))
-        elif self._corked is not None:
-            self._corked += parts
-        else:
-            self._send(parts)
-
-    def _uncork(self) -> None:
-        corked, self._corked = self._corked, None
-        if corked:
-            self._send(corked)
-
-    def _send(self, parts: list[Any]) -> None:
-        """Hand buffers to the kernel at once where that can be, else to the transport."""
-        transport = self.transport
-        if transport.is_closing():
-            return
-        if len(parts) == 1:
-            size = len(parts[0])
-        else:
-            size = sum(map(len, parts))
-            if len(parts) > 2 and size < _JOINED_BYTES_MAX:
-                # One small buffer is cheaper to hand to the kernel than many.
-                parts = [b"".join(parts)]
-        if self._push is not None and not transport.get_write_buffer_size():
-            sent = self._push(parts)
-            if sent == size:
-                return
-            parts = _behind(parts, sent)
-        transport.writelines(parts)
-
-    def owe(self, reply: Reply) -> None:
-        """Keep a place in the order for an answer that is not ready."""
-        self.owed.append(reply)
-        if len(self.owed) >= _OPEN_REQUESTS_MAX:
-            self.stall()
-
-    def settle(self) -> None:
-        """Send every ready answer at the head of the order."""
-        owed = self.owed
-        if self.closed:
-            owed.clear()
-            return
-        ready: list[Any] = []
-        while owed and (parts := owed[0].parts) is not None:
-            owed.popleft()
-            ready += parts
-        if ready and self._corked is not None:
-            self._corked += ready
-        elif ready:
-            self._send(ready)
-        if self._stalled:
-            self._go_on()
-
-    def _go_on(self) -> None:
-        """Resume, unless the peer is still behind."""
-        if self._stalled and self._writable and len(self.owed) < _OPEN_REQUESTS_MAX // 2:
-            self.resume()
-
-    # Back-pressure
-
-    def stall(self) -> None:
-        """Read no more until the peer has caught up."""
-        if not self._stalled and not self.closed:
-            self._stalled = True
-            self.transport.pause_reading()
-
     def resume(self) -> None:
         """Go on with the frames that were left, then with the socket."""
         if self.closed:
@@ -415,30 +283,6 @@ class Connection(asyncio.BufferedProtocol):
         if not self._stalled and not self.closed:
             self.transport.resume_reading()
 
-    def pause_writing(self) -> None:
-        """The peer does not read: neither do we."""
-        self._writable = False
-        self.stall()
-
-    def resume_writing(self) -> None:
-        """The peer reads again."""
-        self._writable = True
-        self._go_on()
-
-
-def _behind(parts: list[Any], sent: int) -> list[Any]:
-    """What is left of buffers whose first `sent` bytes have gone, without copying any of it."""
-    for number, part in enumerate(parts):
-        if sent < len(part):
-            return [memoryview(part)[sent:], *parts[number + 1 :]]
-        sent -= len(part)
-    return []
-
-
-class Ready:
-    """An answer that is ready but stands behind one that is not."""
-
-    __slots__ = ("parts",)
-
-    def __init__(self, parts: list[Any]) -> None:
-        self.parts: list[Any] | None = parts
+    def received_bytes(self) -> int:
+        """Return how much has come of the request that is not whole."""
+        return self._have

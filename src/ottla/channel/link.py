@@ -5,7 +5,10 @@ K2  A frame is received into a buffer of its own, made when its size is known an
     fetch answer is not copied and its records are views of that buffer. It is used again once nobody has a view of
     it any more: fresh memory costs a page fault for every 4 KB, a fifth of the time that reading takes.
 K3  An answer that is not to the oldest open question, or that cannot be read, ends the connection: nothing that
-    follows could be trusted.
+    follows could be trusted. Its number is looked at before there is a buffer for the rest: whoever answers may be no
+    broker at all.
+K4  A buffer grows with what has come, but for answers that are large by nature; of others no more is received than
+    `_PLAIN_BYTES_MAX`.
 """
 
 import asyncio
@@ -27,6 +30,10 @@ _SIZE = struct.Struct(">i")
 _HEAD = struct.Struct(">ihhih")
 _SMALL_BYTES = 1 << 16
 _API_VERSIONS = ApiVersionsRequest.api_key
+_LARGE = frozenset({1, 59, 78})  # Fetch, FetchSnapshot, ShareFetch
+_LARGE_BYTES_AT_ONCE = 64 << 20
+_PLAIN_BYTES_AT_ONCE = 1 << 20
+_PLAIN_BYTES_MAX = 256 << 20
 _UNSUPPORTED = struct.pack(">h", ErrorCode.UNSUPPORTED_VERSION)
 _FRAME_BYTES_MAX = (1 << 31) - 1
 _SPARES_MAX = 3
@@ -45,6 +52,7 @@ class Question(NamedTuple):
     decoder: Callable[[Any, int, int], tuple[Any, int]]
     tagged: bool
     answered: Callable[[Any], object]
+    is_large: bool  # or may be
 
 
 class Link(asyncio.BufferedProtocol):
@@ -95,7 +103,7 @@ class Link(asyncio.BufferedProtocol):
         tagged = BY_KEY[key].response_header_version(version) > 0
         decoder = response.decoder(version) if key != _API_VERSIONS else partial(_read_versions, version)
         self._questions.append(
-            Question(self._number, decoder, tagged, cast(Callable[[Any], object], answered))
+            Question(self._number, decoder, tagged, cast(Callable[[Any], object], answered), key in _LARGE)
         )
         transport.writelines(parts)
 
@@ -152,13 +160,19 @@ class Link(asyncio.BufferedProtocol):
             str(exc) if exc else "the broker closed the connection"
         )
         questions, self._questions = self._questions, deque()
+        failure: Exception | None = None
         for question in questions:
-            question.answered(reason)
+            try:
+                question.answered(reason)
+            except Exception as error:  # noqa: BLE001  # it is raised when the others have heard of their end (K1)
+                failure = failure or error
         if self._writable is not None:
             self._writable.set()
             self._writable = None
         self._frame = None
         self._lost(self, reason)
+        if failure is not None:
+            raise failure
 
     def pause_writing(self) -> None:
         """Have `drain` wait."""
@@ -173,7 +187,7 @@ class Link(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where the next bytes go: the rest of a large frame, or the small buffer."""
         if self._frame is not None:
-            return memoryview(self._frame)[self._filled : self._size]
+            return memoryview(self._frame)[self._filled : min(self._size, len(self._frame))]
         return memoryview(self._small)[self._held :]
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -185,6 +199,10 @@ class Link(asyncio.BufferedProtocol):
                 if self._filled == self._size:
                     frame, self._frame = self._frame, None
                     self._answer(frame, 0, self._size)
+                elif self._filled == len(self._frame):
+                    grown = bytearray(min(self._size, 2 * self._filled))
+                    grown[: self._filled] = self._frame
+                    self._frame = grown
                 return
             self._take(self._held + nbytes)
         except ProtocolError as error:
@@ -200,7 +218,9 @@ class Link(asyncio.BufferedProtocol):
             start, stop = pos + 4, pos + 4 + size
             if stop > end:
                 if stop - pos > len(small):
-                    frame = self._buffer(size)
+                    if end - start < 4:
+                        break  # without its number it gets no buffer
+                    frame = self._buffer(self._admit(size, start))
                     frame[: end - start] = memoryview(small)[start:end]
                     self._frame, self._size, self._filled = frame, size, end - start
                     self._held = 0
@@ -212,6 +232,15 @@ class Link(asyncio.BufferedProtocol):
         self._held = end - pos
         if pos and self._held:
             small[: self._held] = small[pos:end]
+
+    def _admit(self, size: int, start: int) -> int:
+        """Return how large a buffer a large answer gets at first, if it is one to what was asked (K3, K4)."""
+        question = self._next(self._small, start)
+        if question.is_large:
+            return min(size, _LARGE_BYTES_AT_ONCE)
+        if size > _PLAIN_BYTES_MAX:
+            raise ProtocolError(f"a broker sent a frame of {size} bytes")
+        return min(size, _PLAIN_BYTES_AT_ONCE)
 
     def _buffer(self, size: int) -> bytearray:
         """Return a buffer of at least this size that nobody has a view of."""
@@ -226,13 +255,18 @@ class Link(asyncio.BufferedProtocol):
             spares.append(made)
         return made
 
-    def _answer(self, frame: bytes | bytearray, pos: int, end: int) -> None:
+    def _next(self, frame: bytes | bytearray, pos: int) -> Question:
+        """Return the question that an answer is to."""
         if not self._questions:
             raise ProtocolError("a broker answered what was not asked")
         question = self._questions[0]
         [number] = _SIZE.unpack_from(frame, pos)
         if number != question.number:
             raise ProtocolError(f"a broker answered request {number} when {question.number} was next")
+        return question
+
+    def _answer(self, frame: bytes | bytearray, pos: int, end: int) -> None:
+        question = self._next(frame, pos)
         pos += 4
         try:
             if question.tagged:

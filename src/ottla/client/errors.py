@@ -124,12 +124,10 @@ class CommitFailed(ClientError):
 
 def refused(code: int, message: str | None = None, *, about: str = "", hint: str = "") -> Refused:
     """Return the error for a code that a broker answered."""
-    known = ErrorCode(code) if code in _CODES else ErrorCode.UNKNOWN_SERVER_ERROR
+    known = ErrorCode(code)
     kind = Fenced if known in _FENCING else Refused
     return kind(known, message, about=about, hint=hint or _HINTS.get(known, ""))
 
-
-_CODES = frozenset(ErrorCode)
 
 _FENCING = {
     ErrorCode.INVALID_PRODUCER_EPOCH,

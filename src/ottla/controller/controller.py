@@ -81,7 +81,18 @@ from ottla.world.entropy import Entropy
 class Controller:
     """The active controller of a cluster."""
 
-    __slots__ = ("_dirty", "_fold", "_leaving", "_progress", "_rounds", "_sessions", "_settled", "_view")
+    __slots__ = (
+        "_dirty",
+        "_fold",
+        "_half_fenced",
+        "_leaving",
+        "_progress",
+        "_returning",
+        "_rounds",
+        "_sessions",
+        "_settled",
+        "_view",
+    )
 
     def __init__(
         self,
@@ -108,13 +119,10 @@ class Controller:
         self._settled: list[Change] = []
         self._dirty = True
         self._leaving: int | None = None
-        patience = Patience(
-            session_ms=view.number("broker.session.timeout.ms"),
-            silence_ms=view.number("ottla.broker.silence.ms"),
-            grace_ms=view.number("ottla.broker.disconnect.grace.ms"),
-            pace_ms=view.number("broker.heartbeat.interval.ms"),
-        )
-        self._sessions = Sessions(node_id, patience, now)
+        self._half_fenced: set[int] = set()
+        # Brokers that are owed the lead of what has none (B10 of `fencing`).
+        self._returning: dict[int, None] = {}
+        self._sessions = Sessions(node_id, Patience.from_settings(view.values), now)
         self._progress = Progress(node_id, fold.image)
         self._rounds = Rounds(view, now)
         for broker in fold.image.brokers.values():
@@ -135,6 +143,8 @@ class Controller:
     def deadline(self) -> Millis | None:
         """When to look at brokers that may have gone silent, or at leaders that may be chosen better."""
         self._now()
+        if self._returning:
+            return 0
         due = [each.deadline for each in (self._sessions, self._rounds)]
         return min((each for each in due if each is not None), default=None)
 
@@ -181,8 +191,26 @@ class Controller:
             records, last = fencing.fence_step(view, broker)
             if last:
                 self._sessions.remove(silent)
+                self._half_fenced.discard(silent)
+            else:
+                self._half_fenced.add(silent)
             return Decision(None, tuple(records))
-        return Decision(None, tuple(self._rounds.due(now)))
+        return Decision(None, tuple(self._lead_again() or self._rounds.due(now)))
+
+    def _lead_again(self) -> list[Message]:
+        """A piece of what a broker that came back is to lead."""
+        view = self._now()
+        for broker_id in tuple(self._returning):
+            broker = view.image.brokers.get(broker_id)
+            if broker is None or not broker.active:
+                del self._returning[broker_id]
+                continue
+            records, last = fencing.lead_step(view, broker)
+            if last:
+                del self._returning[broker_id]
+            if records:
+                return records
+        return []
 
     def broker_disconnected(
         self, broker_id: int, broker_epoch: int, now: Millis, *, refused: bool = False
@@ -223,7 +251,16 @@ class Controller:
 
     def heartbeat(self, request: BrokerHeartbeatRequest, now: Millis) -> Decision[BrokerHeartbeatResponse]:
         """BrokerHeartbeat."""
-        return heartbeat(self._now(), self._sessions, self._progress, request, now)
+        view, broker_id = self._now(), request.broker_id
+        broker = view.image.brokers.get(broker_id)
+        returns = broker_id in self._half_fenced or not self._progress.has_heard(broker_id)
+        returns = returns or (broker is not None and broker.fenced)
+        decision = heartbeat(view, self._sessions, self._progress, request, now)
+        if returns and not decision.reply.is_fenced:
+            self._half_fenced.discard(broker_id)
+            if view.census.leaderless:
+                self._returning[broker_id] = None
+        return decision
 
     def unregister_broker(
         self, request: UnregisterBrokerRequest, now: Millis

@@ -5,12 +5,17 @@ B3  A partition whose only replica comes back is kept as it is, for nobody could
     unclean stop its leader epoch is raised, since its log may have lost a tail that consumers have seen. Kafka takes
     the leader away and gives it back in either case; not doing so makes a clean restart free of records, at any
     number of partitions (ADR 0014).
+    A directory that it had and that is not among those it registers with (taken out of `log.dirs`, or formatted anew)
+    has taken its replicas along: it leads none of them before the directory is back (KIP-858).
 B4  The record that takes a broker out comes last, and the one that lets it in first: a log that was cut in between
     leaves a broker that is still to be fenced, never one that is fenced and still leads.
 B5  Only partitions of that broker are looked at.
 B8  A broker that goes is taken out piece by piece, CHANGES_MAX partitions a decision: everybody else waits for the
     controller meanwhile, and its followers in the quorum give it up when it takes too long. What has lost its leader
     comes first. No two partitions depend on each other, so nothing is seen half done; B4 holds for the whole.
+B10 A fence may end half way: the broker is heard again, or another controller takes over. So whoever is in service and
+    is heard after that, or for the first time by this controller, is given what has no leader and may be led by it
+    (`lead_step`), as one that leaves the fence is; that goes piece by piece as well.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,6 +24,7 @@ from itertools import chain, islice
 from ottla.controller.census import partitions_of
 from ottla.controller.election import change_leaders
 from ottla.controller.view import View
+from ottla.metadata.directory import is_online
 from ottla.metadata.feature import CORDONED_SINCE, DIRECTORIES_SINCE
 from ottla.metadata.registration import Broker
 from ottla.metadata.topics import NO_LEADER, PartitionState, Topic
@@ -55,10 +61,20 @@ def fence_step(view: View, broker: Broker) -> tuple[list[Message], bool]:
 
 
 def unfence(view: View, broker: Broker) -> list[Message]:
-    """Put a broker into service, and let it lead what has no leader and may be led by it."""
+    """Put a broker into service, and let it lead what has no leader and may be led by it: the first piece of that."""
     change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=UNFENCE)
-    leaderless = (each for each in _on(view, broker.id) if each[2].leader == NO_LEADER)
-    return [change, *change_leaders(view, leaderless, with_broker=broker.id)]
+    return [change, *lead_step(view, broker)[0]]
+
+
+def lead_step(view: View, broker: Broker) -> tuple[list[Message], bool]:
+    """The next piece of what has no leader and may be led by a broker, and whether it is the last (B10)."""
+    ours, leaderless = view.census.on(broker.id), view.census.leaderless
+    if len(leaderless) < len(ours):
+        waiting = partitions_of(view.image, [each for each in leaderless if each in ours])
+    else:
+        waiting = (each for each in _on(view, broker.id) if each[2].leader == NO_LEADER)
+    changes = change_leaders(view, waiting, with_broker=broker.id, records_max=CHANGES_MAX)
+    return [*changes], len(changes) < CHANGES_MAX
 
 
 def shutdown_step(view: View, broker: Broker) -> list[Message]:
@@ -88,23 +104,32 @@ def has_much_to_give_up(view: View, broker_id: int) -> bool:
     return next(islice(shared, CHANGES_MAX, None), None) is not None
 
 
-def give_up_partitions(view: View, broker_id: int, *, clean: bool) -> list[Message]:
-    """What the last incarnation of a broker still had; only after a `clean` stop it stays eligible."""
+def give_up_partitions(
+    view: View, broker_id: int, *, clean: bool, directories: Sequence[bytes] = ()
+) -> list[Message]:
+    """What the last incarnation of a broker still had; only after a `clean` stop it stays eligible.
+
+    `directories` are those that the new incarnation has, as far as it says.
+    """
+
+    def is_kept(state: PartitionState) -> bool:
+        return _is_alone(broker_id, state) and is_online(state.directory_of(broker_id), directories)
+
     if clean or not view.image.features.elr:
-        shared = (each for each in _in_sync(view, broker_id) if not _is_alone(broker_id, each[2]))
+        shared = (each for each in _in_sync(view, broker_id) if not is_kept(each[2]))
         records: list[Message] = [*change_leaders(view, shared, without=broker_id)]
     else:
         listed = (
             each
             for each in _on(view, broker_id)
-            if (broker_id in each[2].isr or broker_id in each[2].elr) and not _is_alone(broker_id, each[2])
+            if (broker_id in each[2].isr or broker_id in each[2].elr) and not is_kept(each[2])
         )
         records = [*change_leaders(view, listed, unclean_stop=broker_id)]
     if not clean:
         records += [
             PartitionChangeRecord(topic_id=topic.id, partition_id=index, leader=broker_id)
             for topic, index, state in _on(view, broker_id)
-            if _is_alone(broker_id, state)
+            if is_kept(state)
         ]
     return records
 

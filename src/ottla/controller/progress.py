@@ -28,6 +28,10 @@ class Progress:
         """Note where a broker's registration stands in the log."""
         self._registered[broker_id] = offset
 
+    def has_heard(self, broker_id: int) -> bool:
+        """Whether a broker has spoken to this controller."""
+        return broker_id in self._applied
+
     def applied(self, broker_id: int, offset: int) -> None:
         """Note how far a broker says it is."""
         self._applied[broker_id] = offset

@@ -66,7 +66,7 @@ def register_broker(
         record.in_controlled_shutdown = existing.in_controlled_shutdown
     else:
         clean = existing is not None and existing.epoch == request.previous_broker_epoch
-        records += fencing.give_up_partitions(view, broker_id, clean=clean)
+        records += fencing.give_up_partitions(view, broker_id, clean=clean, directories=request.log_dirs)
         sessions.remove(broker_id)
     records.append(record)
     return Decision(BrokerRegistrationResponse(broker_epoch=record.broker_epoch), tuple(records))
@@ -136,7 +136,7 @@ def _check(
         and sessions.knows(existing.id)
         and fencing.has_much_to_give_up(view, existing.id)
     ):
-        sessions.disconnected(existing.id, now, refused=True)
+        sessions.replaced(existing.id, now)
         message = "The partitions of the broker that was registered with that id are being handed over."
         raise BrokerError(ErrorCode.DUPLICATE_BROKER_REGISTRATION, message)
     if request.is_migrating_zk_broker:

@@ -19,14 +19,21 @@ S5  The controller's own node has no session: they stop together. A new controll
 S6  A broker that only an earlier controller has heard keeps its seat from another process for a beat, no longer:
     whoever lives hears of the new controller and speaks at once. After a start of all nodes those that went down last
     are still in service by the metadata, and would keep themselves out until they are missed.
+S7  An operator who raises `broker.session.timeout.ms` above its default asks for patience, and has it: neither silence
+    nor a close nor a refused connection ends a session before that, unless the setting for it says so by itself.
 """
 
 from dataclasses import dataclass
 
 from ottla.controller.attention import PULSE_MS, Attention
+from ottla.metadata.settings.broker import BROKER
+from ottla.metadata.settings.layers import BrokerValues
 from ottla.replicated.decision import Millis
 
 BEATS_MISSED = 4
+BEAT_MS = 500
+_SESSION, _SILENCE = "broker.session.timeout.ms", "ottla.broker.silence.ms"
+_GRACE, _PACE = "ottla.broker.disconnect.grace.ms", "broker.heartbeat.interval.ms"
 # In this time of regular heartbeats most of a slower pace is forgotten.
 LEARNING_MS = 4_000
 
@@ -40,9 +47,43 @@ class Patience:
     grace_ms: int  # ottla.broker.disconnect.grace.ms
     pace_ms: int  # broker.heartbeat.interval.ms
 
+    @classmethod
+    def from_settings(cls, values: BrokerValues) -> "Patience":
+        """How long to wait by the settings in force (S7)."""
+
+        def shorter(name: str) -> int:
+            own: int = values[name]
+            return own if not is_raised(values) or values.is_set(name) else values[_SESSION]
+
+        return cls(values[_SESSION], shorter(_SILENCE), shorter(_GRACE), values[_PACE])
+
+    @property
+    def seat_ms(self) -> int:
+        """How long a broker that nobody has heard keeps its seat from another process (S6)."""
+        return min(self.silence_ms // BEATS_MISSED, BEAT_MS)
+
+
+def is_raised(values: BrokerValues) -> bool:
+    """Whether an operator asks for more patience than the default."""
+    default = BROKER[_SESSION].default_value
+    assert isinstance(default, int)
+    raised: bool = values[_SESSION] > default
+    return raised
+
+
+def warnings(values: BrokerValues) -> list[str]:
+    """What an operator has to be told who raised the session and set what ends it sooner."""
+    if not is_raised(values):
+        return []
+    return [
+        f"{name}={values[name]} ends a broker's session before {_SESSION}={values[_SESSION]} does"
+        for name in (_SILENCE, _GRACE)
+        if values.is_set(name) and values[name] < values[_SESSION]
+    ]
+
 
 class _Session:
-    __slots__ = ("closed_ms", "expected_ms", "heard_ms", "pace_ms", "refuses")
+    __slots__ = ("closed_ms", "expected_ms", "heard_ms", "is_replaced", "pace_ms", "refuses")
 
     def __init__(self, heard_ms: int, pace_ms: int) -> None:
         self.heard_ms = heard_ms
@@ -50,6 +91,7 @@ class _Session:
         self.pace_ms = pace_ms  # the longest wait between two heartbeats of late
         self.closed_ms: int | None = None
         self.refuses = False
+        self.is_replaced = False
 
 
 class Sessions:
@@ -91,7 +133,7 @@ class Sessions:
         session.pace_ms = max(gap_ms, session.pace_ms - session.pace_ms * gap_ms // LEARNING_MS)
         session.heard_ms = heard_ms
         session.expected_ms = session.closed_ms = None
-        session.refuses = False
+        session.refuses = session.is_replaced = False
 
     def disconnected(self, broker_id: int, now: Millis, *, refused: bool = False) -> None:
         """Note that the connection on which a broker was heard has closed; `refused`, that nobody listens there."""
@@ -104,6 +146,13 @@ class Sessions:
         if refused:
             session.refuses = True
             self._look_ms = min(self._look_ms, now)
+
+    def replaced(self, broker_id: int, now: Millis) -> None:
+        """Note that another process has come in a broker's place, which need not be waited for any more."""
+        self.disconnected(broker_id, now, refused=True)
+        session = self._by_broker.get(broker_id)
+        if session is not None:
+            session.is_replaced = True
 
     def doubt(self, broker_id: int, now: Millis) -> None:
         """Expect a broker to speak often, from now on: it was the last controller, and fell silent as that."""
@@ -128,7 +177,7 @@ class Sessions:
         if session is None or session.closed_ms is not None:
             return False
         if session.expected_ms is not None:  # S6
-            return listened_ms < session.expected_ms + self._patience.silence_ms // BEATS_MISSED
+            return listened_ms < session.expected_ms + self._patience.seat_ms
         return listened_ms < self._due_ms(session, alone=self._hears_nobody())
 
     def stale(self, now: Millis) -> int | None:
@@ -157,9 +206,11 @@ class Sessions:
             wait_ms = patience.session_ms
         due_ms = heard_ms + wait_ms
         closed_ms = session.closed_ms
+        if session.is_replaced and closed_ms is not None:
+            return min(due_ms, closed_ms)
         if closed_ms is None or closed_ms < resumed_ms + patience.silence_ms:
             return due_ms
-        if session.refuses:
+        if session.refuses and patience.grace_ms < patience.session_ms:
             return min(due_ms, closed_ms)
         return min(due_ms, max(closed_ms, heard_ms + session.pace_ms) + patience.grace_ms)
 

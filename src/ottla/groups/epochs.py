@@ -48,8 +48,8 @@ class EpochGroup(Generic[M]):
         if interval_ms == INTERVAL_MS:
             interval_ms = interval_ms * min(len(self.members), INTERVAL_MEMBERS) // INTERVAL_MEMBERS
         last = self.assignment_timestamp
-        # An interval of 0 helps when the clock was set back.
-        return last == 0 or interval_ms == 0 or now >= last + interval_ms
+        # An assignment that is yet to come was made before the clock was set back.
+        return last == 0 or interval_ms == 0 or not last <= now < last + interval_ms
 
     def member(self, member_id: str) -> M:
         """Return a member; UNKNOWN_MEMBER_ID when it is none."""

@@ -8,6 +8,7 @@ G4  In one step of time a group is dealt with once, so that every decision sees 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 from ottla.groups.classic import records as classic_records
@@ -26,6 +27,7 @@ from ottla.groups.streams import records as streams_records
 from ottla.groups.streams.groups import StreamsGroups
 from ottla.replicated.decision import Decision, Effect
 from ottla.replicated.keyed import Client, KeyedRecord, Kinds
+from ottla.replicated.steps import Steps
 from ottla.wire.message import Message
 from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from ottla.wire.messages.join_group import JoinGroupRequest
@@ -150,13 +152,13 @@ class Groups:
         """Nobody waits for this answer any more. A classic member keeps its seat, as one who is slow to come back."""
         self.share.forget(token)
 
-    def forget_topics(self, deleted: Mapping[str, bytes]) -> Decision[bool]:
+    def forget_topics(self, deleted: Mapping[str, bytes], last_at: int | None = None) -> Steps:
         """Topics were deleted, given by name and id: their offsets go, and what share groups know of their state.
 
-        True when that takes more records than fit into one step, and this is to be called again.
+        Commits that name no topic id go unless they are later than `last_at`, the offset of the last that was taken in.
         """
-        offsets = self.offsets.forget_topics(deleted).records
-        return Decision(True, offsets) if offsets else self.share.topics_deleted(deleted.values())
+        offsets = self.offsets.forget_topics(deleted, last_at)
+        return chain(offsets, self.share.topics_deleted(frozenset(deleted.values())))
 
     # The log
 
@@ -174,7 +176,7 @@ class Groups:
         if self._leads and record.value is not None and kind in _EPOCHS:
             self.shelf.tally.rebalances[_EPOCHS[kind]] += 1
         self._routes[kind].apply(record)
-        self.offsets.group_seen(_group_id(record.key))
+        self.offsets.group_seen(group_of(record.key))
 
     def apply_pending(self, producer_id: int, offset: int, record: KeyedRecord) -> None:
         """Take in a record that is part of a producer's open transaction."""
@@ -194,10 +196,9 @@ class Groups:
         self._leads = True
         return Decision(None)
 
-    def tidy(self) -> Decision[bool]:
-        """Forget what is left of topics that were deleted while nobody led; True when this is to be called again."""
-        offsets = self.offsets.forget_gone().records
-        return Decision(True, offsets) if offsets else self.share.forget_gone()
+    def tidy(self) -> Steps:
+        """Forget what is left of topics that were deleted while nobody led."""
+        return chain(self.offsets.forget_gone(), self.share.forget_gone())
 
     # Time
 
@@ -205,6 +206,10 @@ class Groups:
     def deadline(self) -> int | None:
         """When `expire` is next worth calling."""
         return _AT_ONCE if self._unsaid else self.shelf.timers.next_deadline
+
+    def clock_jumped(self, by_ms: int) -> None:
+        """Let sessions and rebalances last as long as they would have, though the wall clock was set."""
+        self.shelf.timers.shift(by_ms)
 
     def expire(self, now: int) -> Decision[None]:
         """Do what is due."""
@@ -258,7 +263,7 @@ def _together(decisions: Sequence[Decision[None]]) -> Decision[None]:
     return Decision(None, tuple(records), tuple(after))
 
 
-def _group_id(key: Message) -> str:
+def group_of(key: Message) -> str:
     """Return the group that a record is of; classic ones call it by another name."""
     group_id = getattr(key, "group_id", None)
     if group_id is None:

@@ -6,8 +6,7 @@ X2  A commit needs topics and partitions that exist, and a member in its current
 X3  A commit by a classic member counts as a heartbeat, unless the members wait for their assignment.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping
 
 from ottla.groups.classic.group import ClassicGroup, Phase
 from ottla.groups.classic.groups import ClassicGroups
@@ -22,7 +21,7 @@ from ottla.groups.offset_commit import (
     transactional_response,
     wishes,
 )
-from ottla.groups.offset_expiry import TOMBSTONES_MAX, Expiry
+from ottla.groups.offset_expiry import Expiry
 from ottla.groups.offset_fetch import Asked, Found, fetch
 from ottla.groups.offset_ledger import Ledger
 from ottla.groups.offset_records import Committed, Place, commit_record, committed_of, place_of, tombstone
@@ -31,6 +30,7 @@ from ottla.groups.streams.group import StreamsGroup
 from ottla.groups.topics import TopicFacts
 from ottla.replicated.decision import Decision
 from ottla.replicated.keyed import KeyedRecord
+from ottla.replicated.steps import RECORD_COST, Piece, Steps, in_steps
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from ottla.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -41,6 +41,8 @@ _TOPIC_IDS_SINCE = 10
 _TRANSACTIONAL_TOPIC_IDS_SINCE = 6
 _GROUP_ID_NOT_FOUND_SINCE = 9
 _NO_RETENTION = -1
+# For who asks for more time than a record can say.
+_TIMESTAMP_MAX = (1 << 63) - 1
 
 # Raises BrokerError unless a partition may be committed.
 _Check = Callable[[TopicFacts, int], None]
@@ -49,12 +51,13 @@ _Check = Callable[[TopicFacts, int], None]
 class Offsets:
     """The offsets of all groups of a partition."""
 
-    __slots__ = ("_classic", "_expiry", "_ledger", "_shelf")
+    __slots__ = ("_classic", "_expiry", "_last_at", "_ledger", "_shelf")
 
     def __init__(self, shelf: Shelf, classic: ClassicGroups) -> None:
         self._shelf = shelf
         self._classic = classic
         self._ledger = Ledger()
+        self._last_at = -1
         self._expiry = Expiry(shelf, self._ledger)
 
     # Commands
@@ -70,14 +73,14 @@ class Offsets:
                 check = self._check_commit(request, version, now)
                 expire_timestamp = None
                 if request.retention_time_ms != _NO_RETENTION:
-                    expire_timestamp = now + request.retention_time_ms
+                    expire_timestamp = min(now + request.retention_time_ms, _TIMESTAMP_MAX)
                 for wish in self._short(wished, codes):
                     if check is not None:
                         check(wish.topic, wish.partition.partition_index)
                     records.append(_record(request.group_id, wish, now, wish.topic.id, expire_timestamp))
             except BrokerError as error:
                 _refuse(wished, codes, error.code)
-                records = []
+                return Decision(commit_response(request, codes), is_refusal=True)
         self._shelf.tally.commits += len(records)
         return Decision(commit_response(request, codes), tuple(records))
 
@@ -101,7 +104,7 @@ class Offsets:
             except BrokerError as error:
                 stale = error.code is ErrorCode.STALE_MEMBER_EPOCH
                 _refuse(wished, codes, ErrorCode.ILLEGAL_GENERATION if stale else error.code)
-                records = []
+                return Decision(transactional_response(request, codes), is_refusal=True)
         self._shelf.tally.commits += len(records)
         response = transactional_response(request, codes)
         producer = (request.producer_id, request.producer_epoch)
@@ -137,37 +140,61 @@ class Offsets:
         self._shelf.tally.deletions += len(records)
         return Decision(OffsetDeleteResponse(topics=topics), tuple(records))
 
-    def forget_topics(self, deleted: Mapping[str, bytes]) -> Decision[bool]:
-        """Remove the offsets of topics that were deleted, given by name and id; True when there are more to remove.
+    @property
+    def last_at(self) -> int:
+        """The offset of the last record of a commit that was taken in."""
+        return self._last_at
 
-        An offset that a newer topic of the same name has got meanwhile stays.
+    def forget_topics(self, deleted: Mapping[str, bytes], last_at: int | None = None) -> Steps:
+        """Remove the offsets of topics that were deleted, given by name and id.
+
+        An offset that a newer topic of the same name has got meanwhile stays: by its id, or, where a commit names none,
+        by its record, which is later than `last_at`.
         """
-        places = {
-            Place(group, name, partition): None
-            for group in self._ledger.groups()
-            for name, topic_id in deleted.items()
-            for partition, committed in self._ledger.topics(group).get(name, {}).items()
-            if committed.topic_id in (ZERO_UUID, topic_id)
-        }
-        for place, committed in self._ledger.pending():
-            topic_id = deleted.get(place.topic, b"")
-            if topic_id and committed.topic_id in (ZERO_UUID, topic_id):
-                places[place] = None
-        return _some_of(places)
+        return in_steps(self._of_deleted(deleted, self._last_at if last_at is None else last_at))
 
-    def forget_gone(self) -> Decision[bool]:
-        """Remove the offsets of topics that are no more, or no more the same; True when there are more to remove."""
-        find = self._shelf.topics.find
-        ids: dict[str, bytes | None] = {}
-        gone: dict[Place, None] = {}
-        for place, committed in self._ledger.everything():
-            if place.topic not in ids:
-                facts = find(place.topic)
-                ids[place.topic] = None if facts is None else facts.id
-            topic_id = ids[place.topic]
-            if topic_id is None or committed.topic_id not in (ZERO_UUID, topic_id):
-                gone[place] = None
-        return _some_of(gone)
+    def forget_gone(self) -> Steps:
+        """Remove the offsets of topics that are no more, or no more the same."""
+        return in_steps(self._gone())
+
+    def _of_deleted(self, deleted: Mapping[str, bytes], last_at: int) -> Iterator[Piece]:
+        ledger = self._ledger
+
+        def goes(place: Place, committed: Committed | None) -> bool:
+            if committed is None or committed.at > last_at:
+                return False
+            return committed.topic_id in (ZERO_UUID, deleted[place.topic])
+
+        for group in ledger.groups():
+            topics = ledger.topics(group)
+            names = list(topics) if len(topics) < len(deleted) else list(deleted)
+            yield 1 + len(names), ()
+            for name in names:
+                if name in deleted:
+                    for partition in tuple(ledger.topics(group).get(name, ())):
+                        place = Place(group, name, partition)
+                        yield RECORD_COST, (tombstone(place),) if goes(place, ledger.find(place)) else ()
+        for place, committed in tuple(ledger.pending()):
+            if place.topic in deleted and goes(place, committed):
+                is_there = ledger.is_open(place) or ledger.find(place) == committed
+                yield RECORD_COST, (tombstone(place),) if is_there else ()
+
+    def _gone(self) -> Iterator[Piece]:
+        ledger, find = self._ledger, self._shelf.topics.find
+
+        def piece(place: Place, committed: Committed) -> Piece:
+            facts = find(place.topic)
+            stays = facts is not None and committed.topic_id in (ZERO_UUID, facts.id)
+            return (1, ()) if stays else (RECORD_COST, (tombstone(place),))
+
+        for group in ledger.groups():
+            for place in tuple(ledger.places(group)):
+                found = ledger.find(place)
+                if found is not None:
+                    yield piece(place, found)
+        for place, committed in tuple(ledger.pending()):
+            if ledger.is_open(place):
+                yield piece(place, committed)
 
     # For the parts that serve all kinds
 
@@ -189,6 +216,7 @@ class Offsets:
             self._expiry.offset_removed(place)
             return
         self._make_group(place.group)
+        self._last_at = offset
         committed = committed_of(offset, record.value)
         self._ledger.put(place, committed)
         self._expiry.offset_committed(place, committed)
@@ -200,6 +228,7 @@ class Offsets:
             return
         place = place_of(record.key)
         self._make_group(place.group)
+        self._last_at = offset
         self._ledger.hold(producer_id, place, committed_of(offset, record.value))
         self._expiry.group_seen(place.group)
 
@@ -287,12 +316,6 @@ def _may_commit(
         return None if by_name is None else lambda topic, partition: by_name(topic.name, partition)
     group.check_commit(member_id, instance_id, epoch, version, transactional=transactional)
     return None
-
-
-def _some_of(places: Iterable[Place]) -> Decision[bool]:
-    """Remove as many as one step may, and say whether there may be more."""
-    records = tuple(tombstone(place) for place in islice(places, TOMBSTONES_MAX))
-    return Decision(len(records) == TOMBSTONES_MAX, records)
 
 
 def _record(

@@ -1,11 +1,15 @@
 /* Appends a plain batch as `Log.append` does, only quicker.
  *
  * A1  What it does is what `Log.append` would do. Whatever is not plain it leaves to that, untouched: a batch that is
- *     refused or repeated, a log that has to roll, a file that is not open, a transaction, a producer not seen before.
+ *     refused or repeated, a log that has to roll, a file that is not open, a transaction, a producer not seen before,
+ *     a batch that is compressed or so long that a thread has to look through it.
  * A2  All is looked at before anything is changed, but for the write itself; a write that fails or falls short is
  *     taken back, and left to `Log.append`, which tries again and names the trouble.
+ * A3  A file of the operating system is written by its descriptor, any other by its own `append`, which writes all or
+ *     nothing: so a simulated disk gets the same batches from the same code.
  */
 #include "../wire/_slots.h"
+#include "../wire/_walk.h"
 #include "_plain.h"
 
 #include <unistd.h>
@@ -13,7 +17,6 @@
 #define LOG_OVERHEAD 12
 #define HEADER_BYTES 61
 #define CRC_FROM 21
-#define CODEC_MAX 4
 #define NOT_PLAIN 0x28 /* log append time, control */
 #define CODEC_BITS 0x07
 #define TRANSACTIONAL 0x10
@@ -22,8 +25,9 @@
 #define UNHELD_BYTES (64 << 10) /* a longer write lets other threads run */
 
 static PyTypeObject *LogType, *SegmentType, *FileType, *TailType, *EpochsType, *ProducersType, *EntryType, *SpanType;
-static PyObject *crc32c, *name_index, *name_append;
-static Py_ssize_t newest_bytes_max;
+static PyObject *crc32c, *name_index, *name_append, *name_size;
+static int64_t batches_stored; /* since the start: a simulation shows by it that it came this way */
+static Py_ssize_t newest_bytes_max, plain_bytes_max;
 
 static Py_ssize_t log_end, log_active, log_tail, log_epochs, log_producers, log_roll_after, log_message_max,
     log_segment_bytes, log_after_max, log_before_max, log_interval, log_is_plain, segment_file, segment_base,
@@ -63,6 +67,7 @@ typedef struct {
 
 typedef struct {
     PyObject *active, *file, *tail, *entry;
+    int is_real; /* whether the file is one of the operating system */
     int64_t offset, position, fd, interval, since_index, max_timestamp;
 } Place;
 
@@ -78,11 +83,28 @@ static inline int64_t earlier(int64_t moment, int64_t by)
     return __builtin_sub_overflow(moment, by, &rest) ? INT64_MIN : rest;
 }
 
+/* Whether all records are sound, as `inspection.is_plain` finds them. */
+static int are_sound(const uint8_t *at, Py_ssize_t size, const Header *header, int64_t earliest, int64_t latest)
+{
+    Walk walk;
+    walk.count = (int64_t)header->delta + 1;
+    walk.base_time = read_64(at + 27);
+    walk.is_append_time = walk.is_keyed = 0;
+    walk.is_dense = 1;
+    walk.earliest = earliest;
+    walk.latest = latest;
+    walk.find_low = 1; /* look for none */
+    walk.find_high = walk.find_delta = 0;
+    walk_begin(&walk);
+    walk_feed(&walk, at + HEADER_BYTES, size - HEADER_BYTES);
+    return walk_end(&walk) == SOUND && !walk.bad_count && walk.max_time == header->max_timestamp;
+}
+
 /* Whether the header is that of a plain batch, and one that this log takes; -1 with an error set. */
 static int is_plain(PyObject *log, const uint8_t *at, Py_ssize_t size, int64_t now_ms, Header *header)
 {
     int64_t message_max, after_max, before_max;
-    if (size < HEADER_BYTES || AT(log, log_is_plain) != Py_True || !whole(AT(log, log_message_max), &message_max)
+    if (size < HEADER_BYTES || size > plain_bytes_max || AT(log, log_is_plain) != Py_True || !whole(AT(log, log_message_max), &message_max)
         || !whole(AT(log, log_after_max), &after_max) || !whole(AT(log, log_before_max), &before_max))
         return 0;
     header->crc = (uint32_t)read_big(at + 17, 4);
@@ -94,7 +116,7 @@ static int is_plain(PyObject *log, const uint8_t *at, Py_ssize_t size, int64_t n
     header->sequence = read_32(at + 53);
     if (read_64(at) != 0 || (int64_t)read_32(at + 8) + LOG_OVERHEAD != size || at[16] != 2 || size > message_max
         || header->delta < 0 || (int64_t)header->delta + 1 != read_32(at + 57) || header->attributes & NOT_PLAIN
-        || (header->attributes & CODEC_BITS) > CODEC_MAX || header->attributes & TRANSACTIONAL
+        || header->attributes & CODEC_BITS || header->attributes & TRANSACTIONAL
         || header->max_timestamp > later(now_ms, after_max) || read_64(at + 27) < earlier(now_ms, before_max)
         || (header->producer_id >= 0 && header->sequence < 0))
         return 0;
@@ -106,7 +128,7 @@ static int is_plain(PyObject *log, const uint8_t *at, Py_ssize_t size, int64_t n
     int64_t found;
     int same = whole(sum, &found) && found == header->crc;
     Py_DECREF(sum);
-    return same;
+    return same && are_sound(at, size, header, earlier(now_ms, before_max), later(now_ms, after_max));
 }
 
 /* Whether the producer may go on here without further ado; -1 with an error set. */
@@ -127,7 +149,20 @@ static int is_next(PyObject *log, const Header *header, Place *place)
            && whole(AT(entry, entry_first), &first) && next == header->sequence && epoch == header->epoch && first < 0;
 }
 
-/* Whether there is room in the open file of the active segment. */
+/* Where the end of a file is; 0 when it is not open, or not to be known, and -1 with an error set. */
+static int find_end(Place *place)
+{
+    PyObject *file = place->file;
+    place->is_real = Py_IS_TYPE(file, FileType);
+    if (place->is_real)
+        return whole(AT(file, file_fd), &place->fd) && whole(AT(file, file_size), &place->position) && place->fd >= 0;
+    PyObject *size = PyObject_GetAttr(file, name_size);
+    int known = size == NULL ? -1 : whole(size, &place->position);
+    Py_XDECREF(size);
+    return known;
+}
+
+/* Whether there is room in the open file of the active segment; -1 with an error set. */
 static int has_room(PyObject *log, Py_ssize_t size, const Header *header, Place *place)
 {
     PyObject *active = place->active = AT(log, log_active), *tail = place->tail = AT(log, log_tail);
@@ -136,18 +171,37 @@ static int has_room(PyObject *log, Py_ssize_t size, const Header *header, Place 
         || !PyList_CheckExact(AT(tail, tail_ends)) || !PyList_CheckExact(AT(tail, tail_positions)))
         return 0;
     PyObject *file = place->file = AT(active, segment_file);
-    return file != NULL && Py_IS_TYPE(file, FileType) && whole(AT(log, log_end), &place->offset)
+    int known = file == NULL ? 0 : find_end(place);
+    if (known <= 0)
+        return known;
+    return whole(AT(log, log_end), &place->offset)
            && whole(AT(log, log_roll_after), &roll_after) && whole(AT(log, log_segment_bytes), &segment_bytes)
            && whole(AT(log, log_interval), &place->interval) && whole(AT(active, segment_base), &base)
            && whole(AT(active, segment_since_index), &place->since_index)
-           && whole(AT(active, segment_max_time), &place->max_timestamp) && whole(AT(file, file_fd), &place->fd)
-           && whole(AT(file, file_size), &place->position) && place->fd >= 0 && header->max_timestamp <= roll_after
+           && whole(AT(active, segment_max_time), &place->max_timestamp) && header->max_timestamp <= roll_after
            && place->position + size <= segment_bytes && place->offset + header->delta - base <= RELATIVE_OFFSET_MAX;
+}
+
+/* `append` of a file that is not of the operating system; 0 when it failed, -1 with an error that is not about files. */
+static int write_by_method(const Place *place, const uint8_t *records, Py_ssize_t size)
+{
+    PyObject *data = PyBytes_FromStringAndSize((const char *)records, size);
+    PyObject *done = data == NULL ? NULL : PyObject_CallMethodOneArg(place->file, name_append, data);
+    Py_XDECREF(data);
+    Py_XDECREF(done);
+    if (done != NULL)
+        return 1;
+    if (!PyErr_ExceptionMatches(PyExc_OSError))
+        return -1;
+    PyErr_Clear();
+    return 0;
 }
 
 static int write_all(const Place *place, const uint8_t *records, Py_ssize_t size)
 {
     ssize_t written;
+    if (!place->is_real)
+        return write_by_method(place, records, size);
     if (size < UNHELD_BYTES)
         written = pwrite((int)place->fd, records, size, place->position);
     else {
@@ -204,7 +258,8 @@ static int note(PyObject *log, const uint8_t *records, Py_ssize_t size, const He
 {
     PyObject *active = place->active, *tail = place->tail;
     int64_t last_offset = place->offset + header->delta, since_index = place->since_index;
-    if (put_whole(place->file, file_size, place->position + size) < 0 || put_whole(log, log_end, last_offset + 1) < 0)
+    if ((place->is_real && put_whole(place->file, file_size, place->position + size) < 0)
+        || put_whole(log, log_end, last_offset + 1) < 0)
         return -1;
     if (header->max_timestamp > place->max_timestamp
         && (put_whole(active, segment_max_time, header->max_timestamp) < 0
@@ -246,28 +301,31 @@ static Outcome append(PyObject *log, uint8_t *records, Py_ssize_t size, PyObject
         plain = is_next(log, &header, &place);
     if (plain <= 0)
         return plain < 0 ? FAILED : LEFT;
-    if (!has_room(log, size, &header, &place))
-        return LEFT;
+    int room = has_room(log, size, &header, &place);
+    if (room <= 0)
+        return room < 0 ? FAILED : LEFT;
     uint64_t theirs = read_big(records + 12, 4);
     write_big(records, place.offset, 8);
     write_big(records + 12, epoch, 4);
-    if (!write_all(&place, records, size)) {
-        write_big(records, 0, 8);
-        write_big(records + 12, theirs, 4);
-        return LEFT;
-    }
-    *base_offset = place.offset;
     /* The active segment may be another once the index was full: hold on to what stands in `place`. */
     Py_INCREF(place.active);
     Py_INCREF(place.tail);
     Py_INCREF(place.file);
     Py_XINCREF(place.entry);
-    int failed = note(log, records, size, &header, &place);
+    int stored = write_all(&place, records, size);
+    if (stored > 0) {
+        batches_stored++;
+        *base_offset = place.offset;
+        stored = note(log, records, size, &header, &place) < 0 ? -1 : 1;
+    } else {
+        write_big(records, 0, 8);
+        write_big(records + 12, theirs, 4);
+    }
     Py_DECREF(place.active);
     Py_DECREF(place.tail);
     Py_DECREF(place.file);
     Py_XDECREF(place.entry);
-    return failed ? FAILED : STORED;
+    return stored < 0 ? FAILED : stored ? STORED : LEFT;
 }
 
 static PyObject *append_object(PyObject *module, PyObject *const *args, Py_ssize_t count)
@@ -288,17 +346,24 @@ static PyObject *append_object(PyObject *module, PyObject *const *args, Py_ssize
 static PyObject *learn(PyObject *module, PyObject *args)
 {
     PyObject *classes, *sum;
-    if (!PyArg_ParseTuple(args, "O!On", &PyDict_Type, &classes, &sum, &newest_bytes_max)
+    if (!PyArg_ParseTuple(args, "O!Onn", &PyDict_Type, &classes, &sum, &newest_bytes_max,
+                          &plain_bytes_max)
         || learn_slots(classes, CLASSES, SLOTS) < 0)
         return NULL;
     Py_XSETREF(crc32c, Py_NewRef(sum));
     Py_RETURN_NONE;
 }
 
+static PyObject *stored_here(PyObject *module, PyObject *nothing)
+{
+    return PyLong_FromLongLong(batches_stored);
+}
+
 static PyMethodDef functions[] = {
+    {"stored", stored_here, METH_NOARGS, "stored(): how many batches have been stored here since the start."},
     {"append", (PyCFunction)(void (*)(void))append_object, METH_FASTCALL,
      "append(log, batch, leader_epoch, now_ms): store a plain batch and return its offset, or None when it is left."},
-    {"learn", learn, METH_VARARGS, "learn(classes, crc32c, newest_bytes_max): learn where everything is."},
+    {"learn", learn, METH_VARARGS, "learn(classes, crc32c, newest_bytes_max, plain_bytes_max): learn where everything is."},
     {NULL},
 };
 
@@ -312,7 +377,8 @@ PyMODINIT_FUNC PyInit__plain(void)
     PyObject *capsule = PyCapsule_New((void *)append, PLAIN_CAPSULE, NULL);
     name_index = PyUnicode_InternFromString("_index");
     name_append = PyUnicode_InternFromString("append");
-    if (made == NULL || capsule == NULL || name_index == NULL || name_append == NULL
+    name_size = PyUnicode_InternFromString("size");
+    if (made == NULL || capsule == NULL || name_index == NULL || name_append == NULL || name_size == NULL
         || PyModule_AddObject(made, "capsule", capsule) < 0) {
         Py_XDECREF(made);
         return NULL;

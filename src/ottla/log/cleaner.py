@@ -4,7 +4,8 @@ E1  Nothing at or above the last stable offset, in the active segment, or of an 
 E2  A log is cleaned when its dirty part exceeds `min.cleanable.dirty.ratio`, or `max.compaction.lag.ms` has passed.
 E3  A replacement is installed only while every segment it replaces is in the log as it was read; otherwise the work is
     thrown away, so truncation, deletion and moves need not wait for the cleaner.
-E4  A log that cannot be cleaned, because what it holds cannot be read, is left alone until the next start.
+E4  A log that cannot be cleaned, because what it holds cannot be read, is left alone until the next start. One log that
+    cannot even be looked at keeps the cleaner from no other.
 
     plan() --Cleaning--> clean() --Slice--> install() --True--> clean() ...
                             |                  |
@@ -25,6 +26,7 @@ from ottla.log.log import Log
 from ottla.log.producer_state import ProducerEntry
 from ottla.log.segment import Segment
 from ottla.log.sieve import LastBatch
+from ottla.wire.errors import BrokerError
 from ottla.world.disk import Disk
 
 
@@ -59,6 +61,7 @@ class Cleaning:
 
     __slots__ = (
         "_work",
+        "aborted",
         "bytes_read",
         "bytes_written",
         "dirt",
@@ -73,6 +76,7 @@ class Cleaning:
         self.log = log
         self.dirt = dirt
         self.plan = plan
+        self.aborted = False
         self.bytes_read = 0
         self.bytes_written = 0
         self.records_read = 0
@@ -87,7 +91,7 @@ class Cleaning:
 
     def still_stands(self) -> bool:
         """Say whether all segments yet to be replaced are in the log as they were read, and the log where it was."""
-        if self.log.path != self.plan.directory:
+        if self.aborted or self.log.path != self.plan.directory:
             return False
         rolled = {id(segment) for segment in self.log.segments[:-1]}
         return all(
@@ -126,7 +130,17 @@ class Cleaner:
         for log, stable_offset in compacted:
             if self.is_busy(log) or self.is_unclean(log):
                 continue
-            dirt = survey(log, self.clean_offset(log), stable_offset, now_ms)
+            try:
+                dirt = survey(log, self.clean_offset(log), stable_offset, now_ms)
+            except BrokerError:
+                continue
+            except OSError as error:
+                log.storage_error(error)
+                continue
+            except Exception as error:  # noqa: BLE001  # E4
+                log.report_bug(error)
+                self._unclean[_key(log)] = log
+                continue
             self.dirtiest_ratio = max(self.dirtiest_ratio, dirt.ratio)
             self.delay_ms_max = max(self.delay_ms_max, dirt.delay_ms)
             overdue = dirt.delay_ms > 0 and dirt.dirty_bytes > 0
@@ -184,7 +198,8 @@ class Cleaner:
         if done.replacement is not None:
             new, old = done.replacement
             if not cleaning.still_stands():
-                new.remove()
+                with contextlib.suppress(OSError):  # what is left of it goes with the next start
+                    new.remove()
                 self._release(cleaning)
                 return False
             try:
@@ -198,8 +213,10 @@ class Cleaner:
         if done.clean_offset is None:
             return True
         self.last = cleaning
+        stands = cleaning.still_stands()  # if it was cut meanwhile, what has been written there since is dirty
         self._release(cleaning)
-        self._keep(cleaning.log, done.clean_offset)
+        if stands:
+            self._keep(cleaning.log, done.clean_offset)
         return False
 
     def fail(self, cleaning: Cleaning, error: BaseException) -> None:
@@ -218,8 +235,9 @@ class Cleaner:
         self._unclean[_key(cleaning.log)] = cleaning.log
 
     def _release(self, cleaning: Cleaning) -> None:
-        cleaning.drop()
         self._busy.pop(_key(cleaning.log), None)
+        with contextlib.suppress(OSError):  # what is left of it goes with the next start
+            cleaning.drop()
 
     def is_busy(self, log: Log) -> bool:
         """Whether a log is being cleaned, so that retention had better come back later."""
@@ -239,7 +257,13 @@ class Cleaner:
         return self._offsets(_directory(log)).get(_key(log))
 
     def truncate(self, log: Log, offset: int) -> None:
-        """Take note that a log was cut at `offset`: what is written there now is dirty."""
+        """Take note that a log is cut at `offset`: what is written there now is dirty.
+
+        A cleaning of what is cut is in vain. That must be said here, for a segment may grow to its old size again.
+        """
+        cleaning = self._busy.get(_key(log))
+        if cleaning is not None and cleaning.log is log and offset < cleaning.dirt.end_offset:
+            cleaning.aborted = True
         known = self.clean_offset(log)
         if known is not None and known > offset:
             self._keep(log, offset)

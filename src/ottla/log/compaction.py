@@ -18,11 +18,10 @@ from ottla.log import names
 from ottla.log.cleaned_transactions import CleanedTransactions
 from ottla.log.latest_offsets import LatestOffsets
 from ottla.log.segment import RELATIVE_OFFSET_MAX, Segment
-from ottla.log.sieve import LastBatch, Sieve, marker_type, read_body
+from ottla.log.sieve import LastBatch, Sieve, marker_type, read_body, walk_body
 from ottla.log.transaction_index import AbortedTransaction
 from ottla.wire.batch import BATCH_HEADER_SIZE, Batch, scan
 from ottla.wire.errors import ProtocolError
-from ottla.wire.record import walk
 from ottla.world.disk import Disk
 
 
@@ -145,7 +144,7 @@ def _map_batch(
         transactions.on_marker(batch, marker_type(data, pos, batch))
     elif not transactions.on_data(batch):
         base_offset = batch.base_offset
-        for _, _, _, _, delta, key, _ in walk(read_body(data, pos, batch), batch.record_count):
+        for _, _, _, _, delta, key, _ in walk_body(read_body(data, pos, batch), batch):
             if key is not None and base_offset + delta >= start_offset:
                 latest.put(key, base_offset + delta)
 

@@ -17,6 +17,7 @@ _DAY_MS = 86_400_000
 class LogConfig:
     """What a topic's settings ask of its logs; the defaults are Kafka's."""
 
+    check_compressed_records: bool = True
     cleanup_policy: frozenset[str] = frozenset({"delete"})
     compression_gzip_level: int = -1
     compression_lz4_level: int = 9
@@ -28,7 +29,9 @@ class LogConfig:
     flush_ms: int = _FOREVER_MS
     index_interval_bytes: int = 4096
     max_compaction_lag_ms: int = _FOREVER_MS
+    max_decompressed_message_bytes: int = 128 << 20
     max_message_bytes: int = 1_048_588
+    max_message_records: int = 1 << 20
     message_timestamp_after_max_ms: int = 3_600_000
     message_timestamp_before_max_ms: int = _FOREVER_MS
     message_timestamp_type: str = "CreateTime"
@@ -50,7 +53,7 @@ class LogConfig:
         """Build from topic setting names and typed values; what a log has no use for is passed over."""
         values: dict[str, Any] = {}
         for name, value in settings.items():
-            field = name.replace(".", "_")
+            field = name.removeprefix("ottla.").replace(".", "_")
             if field in _FIELDS:
                 values[field] = value
         policy = values.get("cleanup_policy")

@@ -7,7 +7,10 @@
 V1  The clean-shutdown marker exists only while the directory is closed, and only if every log in it was closed cleanly.
 V2  After a clean stop `load` costs one directory listing: each log is a name until somebody asks for it. After an
     unclean one every log is opened and recovered before `load` returns.
-V3  A checkpointed recovery point never exceeds what its log has synced.
+V3  A checkpointed recovery point never exceeds what its log has synced. A log that is cut, or made anew, has its
+    checkpoints lowered first (`before_truncation`), if they name more.
+V4  What recovery kept above the recovery point is synced before the log is of any use: a killed process leaves records
+    in the page cache alone, and from here on they count as durable, for retries and followers too.
 """
 
 import json
@@ -26,10 +29,11 @@ from ottla.log.checkpoint import (
 )
 from ottla.log.config import LogConfig
 from ottla.log.dormant import DormantLog
-from ottla.log.files import TRY_AGAIN
+from ottla.log.files import TRY_AGAIN, LogFiles
 from ottla.log.identity import Identity, read_identity, read_topic_id, write_identity
 from ottla.log.log import Log
 from ottla.log.nascent import NascentLog
+from ottla.log.own_fault import Bugs, is_own_fault
 from ottla.log.segment import Segment
 from ottla.wire.errors import BrokerError
 from ottla.wire.uuid import ZERO_UUID
@@ -67,11 +71,16 @@ class LogDirectory:
         self.previous_broker_epoch = -1
         self._entropy = entropy
         self._warn = warn
+        self.bugs = Bugs(warn)
         self._on_offline = on_offline
         self._lock: Lock | None = None
         self._recovery_points: dict[PartitionKey, int] = {}
         self._start_offsets: dict[PartitionKey, int] = {}
+        # What each checkpoint says on disk, as far as it was read or written.
         self._written: dict[str, dict[PartitionKey, int]] = {}
+        self._unsure: set[str] = set()  # checkpoints whose last write failed: old or new may be on the device
+        # Told of each log before it is cut; what the cleaner knows of it is then out of date.
+        self.on_truncation: Callable[[Log, int], None] | None = None
         self._warm: OrderedDict[Segment, None] = OrderedDict()
         self._doomed: list[tuple[list[str], int, int | None]] = []
         self._last_ends: dict[PartitionKey, int] = {}
@@ -111,10 +120,13 @@ class LogDirectory:
 
     def _read_offsets(self, name: str) -> dict[PartitionKey, int]:
         try:
-            return read_offsets(self.disk, f"{self.path}/{name}")
+            offsets = read_offsets(self.disk, f"{self.path}/{name}")
         except CheckpointError as error:
             self._warn(f"{error}; going on without it")
             return {}
+        if offsets:  # a file that is not there, or empty, is yet to be written, though it names nothing
+            self._written[name] = dict(offsets)
+        return offsets
 
     def load(self, config_of: Callable[[str], LogConfig]) -> None:
         """Learn which logs there are; recover them all unless the last stop was clean."""
@@ -130,20 +142,24 @@ class LogDirectory:
             config = config_of(found.topic)
             try:
                 if found.mark == names.FUTURE_DIR:
-                    self.futures[key] = self._existing(path, key, config, clean=False)
+                    self.futures[key] = self._existing(path, key, config, clean=False, sync=False)
                 elif not found.mark and key not in self.logs:
-                    self.logs[key] = self._existing(path, key, config, clean=self.was_clean)
+                    self.logs[key] = self._existing(path, key, config, clean=self.was_clean, sync=False)
             except OSError as error:
                 self.fail(error)
                 return
+        try:
+            self._sync_logs([log for log in self.logs.values() if not log.is_dormant and log.has_unsynced_tail])
+        except OSError as error:
+            self.fail(error)
 
-    def _existing(self, path: str, key: PartitionKey, config: LogConfig, *, clean: bool) -> Log:
+    def _existing(self, path: str, key: PartitionKey, config: LogConfig, *, clean: bool, sync: bool) -> Log:
         checkpoints = self._start_offsets.get(key, 0), self._recovery_points.get(key, 0)
         if clean:
             return DormantLog(self, self.disk, path, key[0], key[1], config, checkpoints)
         log = Log(self, self.disk, path, key[0], key[1], config)
         log.topic_id = read_topic_id(self.disk, path) or ZERO_UUID
-        log.open(clean=False, start_offset=checkpoints[0], recovery_point=checkpoints[1])
+        log.open(clean=False, start_offset=checkpoints[0], recovery_point=checkpoints[1], sync=sync)
         log.rest()
         return log
 
@@ -192,7 +208,7 @@ class LogDirectory:
             path = f"{self.path}/{names.partition_dir(topic, partition)}"
             if not self.disk.is_dir(path):
                 return self.create_log(topic, partition, topic_id, config)
-            log = self.logs[key] = self._existing(path, key, config, clean=self.was_clean)
+            log = self.logs[key] = self._existing(path, key, config, clean=self.was_clean, sync=True)
         log.config = config
         return log
 
@@ -234,13 +250,36 @@ class LogDirectory:
         if paths:
             self._doomed.append((paths, delay_ms, None))
 
+    def before_truncation(self, log: LogFiles, offset: int) -> None:
+        """Let no checkpoint speak of what lies at `offset` or above, before the log is cut there.
+
+        A cut of what was written since the last checkpoint costs nothing here, as it is with nearly all of them.
+        """
+        key = (log.topic, log.partition)
+        for name in (HIGH_WATERMARKS, START_OFFSETS, RECOVERY_POINTS):
+            known = self._written.get(name)
+            if known is None:
+                known = self._read_offsets(name)
+            if known.get(key, 0) > offset:
+                self._write_offsets(name, {**known, key: offset})
+            elif name in self._unsure:
+                self._write_offsets(name, known)
+        if self.on_truncation is not None and isinstance(log, Log):
+            self.on_truncation(log, offset)
+
     def fail(self, error: OSError) -> None:
-        """Take the directory out of service; only the first failure counts."""
-        if self.offline is None:
+        """Take the directory out of service; only the first failure counts, and no bug of our own."""
+        if is_own_fault(error):
+            self.bugs.report(error)
+        elif self.offline is None:
             self.offline = error
             self._warn(f"{self.path} is offline: {error}")
             if self._on_offline is not None:
                 self._on_offline(self, error)
+
+    def bug(self, error: BaseException) -> None:
+        """Report an error that is no word about the disk but a fault of ours, and go on."""
+        self.bugs.report(error)
 
     def draw_below(self, bound: int) -> int:
         """Draw a number in [0, bound)."""
@@ -280,14 +319,17 @@ class LogDirectory:
         self._write_offsets(HIGH_WATERMARKS, dict(offsets))
 
     def _write_offsets(self, name: str, offsets: dict[PartitionKey, int]) -> None:
-        if self._written.get(name) == offsets:
+        if self._written.get(name) == offsets and name not in self._unsure:
             return
         try:
             write_offsets(self.disk, f"{self.path}/{name}", offsets)
         except OSError as error:
+            self._written.pop(name, None)  # it is read again
+            self._unsure.add(name)
             self.judge(error)
             raise
         self._written[name] = offsets
+        self._unsure.discard(name)
 
     def judge(self, error: OSError) -> None:
         """Take the directory out of service, unless the error is of a kind that passes."""
@@ -298,18 +340,29 @@ class LogDirectory:
         """Remove what has waited long enough; return how many files and directories went."""
         waiting: list[tuple[list[str], int, int | None]] = []
         removed = 0
+        failure: OSError | None = None
         for paths, delay_ms, due_ms in self._doomed:
             due = now_ms + delay_ms if due_ms is None else due_ms
             if due > now_ms:
                 waiting.append((paths, delay_ms, due))
                 continue
+            left = []
             for path in paths:
-                if self.disk.is_dir(path):
-                    self.disk.remove_tree(path)
+                try:
+                    if self.disk.is_dir(path):
+                        self.disk.remove_tree(path)
+                    else:
+                        self.disk.remove(path)
+                except OSError as error:  # the others go all the same
+                    failure = failure or error
+                    left.append(path)
                 else:
-                    self.disk.remove(path)
-                removed += 1
+                    removed += 1
+            if left:
+                waiting.append((left, delay_ms, due))
         self._doomed = waiting
+        if failure is not None:
+            raise failure
         return removed
 
     def rest_idle(self) -> None:
@@ -337,6 +390,12 @@ class LogDirectory:
             self._lock.release()
             self._lock = None
 
+    def _sync_logs(self, logs: list[Log]) -> None:
+        """Make all that these logs hold durable."""
+        self._sync([file for log in logs for file in log.unsynced()])
+        for log in logs:
+            log.synced(log.end_offset)
+
     def _sync(self, files: list[File]) -> None:
         """Make these files of the directory durable, in whichever way is quicker."""
         if len(files) > _SYNC_EACH_MAX and self.disk.sync_filesystem(self.path):
@@ -353,9 +412,7 @@ class LogDirectory:
             if clean:
                 for log in open_logs:
                     log.settle(closing=True)
-                self._sync([file for log in open_logs for file in log.unsynced()])
-                for log in open_logs:
-                    log.synced(log.end_offset)
+                self._sync_logs(open_logs)
             for log in open_logs:
                 log.rest()
             if clean:

@@ -5,6 +5,7 @@ extra. So a start with thousands of partitions pays for the ones in use. A log t
 whoever touched it is told so in Kafka's words.
 """
 
+import contextlib
 from typing import Any
 
 from ottla.log.config import LogConfig
@@ -14,6 +15,12 @@ from ottla.log.identity import read_topic_id
 from ottla.log.log import Log
 from ottla.wire.uuid import ZERO_UUID
 from ottla.world.disk import Disk
+
+# What only an open log has.
+_OPENED = (
+    *("_active", "_bases", "_epochs", "_producers", "_segments", "_snapshots", "_sync", "_tail"),
+    *("end_offset", "recovery_point", "start_offset"),
+)
 
 
 class DormantLog(Log):
@@ -34,7 +41,7 @@ class DormantLog(Log):
         checkpoints: tuple[int, int],
     ) -> None:
         super().__init__(home, disk, path, topic, partition, config)
-        self._checkpoints = checkpoints
+        self._checkpoints = (*checkpoints, True)
 
     @property
     def is_sync_due(self) -> bool:
@@ -44,11 +51,15 @@ class DormantLog(Log):
     def __getattr__(self, name: str) -> Any:
         if name not in LogFiles.__slots__:
             raise AttributeError(name)
-        start_offset, recovery_point = self._checkpoints
+        start_offset, recovery_point, clean = self._checkpoints
         try:
             topic_id = read_topic_id(self._disk, self.path) or ZERO_UUID
-            self.open(clean=True, start_offset=start_offset, recovery_point=recovery_point)
+            self.open(clean=clean, start_offset=start_offset, recovery_point=recovery_point)
         except OSError as error:
+            for opened in _OPENED:  # or the next to ask would be given what was not opened to the end
+                with contextlib.suppress(AttributeError):
+                    delattr(self, opened)
+            self._checkpoints = start_offset, recovery_point, False  # files were mended, maybe, and not synced
             raise self.storage_error(error) from error
         self.topic_id = topic_id
         self.__class__ = Log  # type: ignore[assignment]

@@ -31,11 +31,11 @@ class EpochStart(NamedTuple):
 class EpochCache:
     """The epochs of one log, oldest first."""
 
-    __slots__ = ("_disk", "_entries", "_path", "dirty", "latest")
+    __slots__ = ("_disk", "_entries", "dirty", "latest", "path")
 
     def __init__(self, disk: Disk, directory: str, entries: list[EpochStart] | None = None) -> None:
         self._disk = disk
-        self._path = f"{directory}/{names.LEADER_EPOCHS}"
+        self.path = f"{directory}/{names.LEADER_EPOCHS}"
         self._entries = entries or []
         self.dirty = False
         self.latest = self._entries[-1].epoch if self._entries else UNDEFINED_EPOCH
@@ -70,6 +70,20 @@ class EpochCache:
         while entries and (entries[-1].epoch >= epoch or entries[-1].start_offset >= start_offset):
             entries.pop()
         entries.append(EpochStart(epoch, start_offset))
+        self._changed()
+
+    def correct(self, epoch: int, offset: int) -> None:
+        """Believe the epoch that the batch at `offset` carries more than entries that say otherwise.
+
+        The file may hold epochs that a truncation took away shortly before a crash.
+        """
+        if epoch < 0 or self.epoch_for(offset) == epoch:
+            return
+        entries = self._entries
+        while entries and (entries[-1].start_offset >= offset or entries[-1].epoch > epoch):
+            entries.pop()
+        if not entries or entries[-1].epoch < epoch:
+            entries.append(EpochStart(epoch, offset))
         self._changed()
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
@@ -125,7 +139,7 @@ class EpochCache:
         """
         content = format_lines(f"{entry.epoch} {entry.start_offset}" for entry in self._entries)
         in_place = len(content) <= _SECTOR_BYTES
-        path = self._path if in_place else self._path + ".tmp"
+        path = self.path if in_place else self.path + ".tmp"
         file = self._disk.open(path, size=0)
         try:
             file.write_at(0, content)
@@ -133,13 +147,13 @@ class EpochCache:
         finally:
             file.close()
         if not in_place:
-            self._disk.rename(path, self._path)
+            self._disk.rename(path, self.path)
         self.dirty = False
-        return self._path
+        return self.path
 
     def move(self, directory: str) -> None:
         """Follow a renamed directory."""
-        self._path = f"{directory}/{names.LEADER_EPOCHS}"
+        self.path = f"{directory}/{names.LEADER_EPOCHS}"
 
     def _changed(self) -> None:
         self.latest = self._entries[-1].epoch if self._entries else UNDEFINED_EPOCH

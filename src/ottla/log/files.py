@@ -7,8 +7,10 @@ Indexes, epochs and producer snapshots stay in memory until a roll, `settle` or 
 crash takes.
 """
 
+import contextlib
 import errno
 from bisect import bisect_right
+from collections.abc import Iterable
 from functools import partial
 
 from ottla.log import names, retention, swap
@@ -16,6 +18,7 @@ from ottla.log.config import LogConfig
 from ottla.log.epoch_cache import EpochCache
 from ottla.log.home import Home
 from ottla.log.loading import Loaded, load
+from ottla.log.own_fault import is_own_fault
 from ottla.log.producer_state import Producers
 from ottla.log.replay import aborted_in, is_short, load_newest, replay
 from ottla.log.segment import RELATIVE_OFFSET_MAX, UNREAD, Segment
@@ -71,12 +74,9 @@ class LogFiles:
     def __init__(
         self, home: Home, disk: Disk, path: str, topic: str, partition: int, config: LogConfig
     ) -> None:
-        self._home = home
-        self._disk = disk
-        self.path = path
-        self.topic = topic
-        self.partition = partition
-        self._config = config
+        self._home, self._config = home, config
+        self._disk, self.path = disk, path
+        self.topic, self.partition = topic, partition
 
     # Coming into service
 
@@ -96,8 +96,11 @@ class LogFiles:
         made = Segment.create(self._disk, self.path, 0).paths()
         self._sync.created([*made[1:], self._epochs.create(), *beside])
 
-    def open(self, *, clean: bool, start_offset: int = 0, recovery_point: int = 0) -> None:
-        """Read what the directory holds, and recover it after an unclean stop."""
+    def open(self, *, clean: bool, start_offset: int = 0, recovery_point: int = 0, sync: bool = True) -> None:
+        """Read what the directory holds, recover it after an unclean stop, and sync what of it was not.
+
+        Without `sync` the caller does that, for many logs at once: before anybody is told of it.
+        """
         loaded = load(
             self._disk,
             self.path,
@@ -108,6 +111,11 @@ class LogFiles:
             warn=self._home.warn,
         )
         self._install(loaded)
+        if self.end_offset < recovery_point:
+            # The end is lost. What is written in its place must not be vouched for by the checkpoint.
+            self._home.before_truncation(self, self.end_offset)
+        if sync and self.has_unsynced_tail:
+            self.sync()
 
     def _install(self, loaded: Loaded) -> None:
         self._segments = loaded.segments
@@ -120,12 +128,20 @@ class LogFiles:
         self.recovery_point = loaded.recovery_point
         self._sync = Synchronizer(self._disk, self.path, loaded.end_offset if loaded.clean else -1)
         if not loaded.clean:
-            for segment in loaded.segments[max(bisect_right(self._bases, self.recovery_point) - 1, 0) :]:
-                self._sync.written(segment.paths()[1:])
+            self._nothing_is_synced()
         for segment in loaded.segments:
             if segment.transaction_index.count or segment.transaction_index.torn:
                 segment.transaction_index.mend = partial(self._aborted_again, segment)
         self._activate(loaded.segments[-1])
+
+    def _nothing_is_synced(self) -> None:
+        """Have all files from the recovery point on synced next time, and their names, even the directory's own."""
+        point, snapshots = self.recovery_point, self._snapshots
+        for segment in self._segments[max(bisect_right(self._bases, point) - 1, 0) :]:
+            self._sync.written(segment.paths()[1:])
+        self._sync.written(snapshots.path(offset) for offset in snapshots.offsets if offset > point)
+        self._epochs.flush()
+        self._sync.created([self._epochs.path, f"{self.path}/{names.PARTITION_METADATA}"])
 
     def _aborted_again(self, segment: Segment) -> list[AbortedTransaction]:
         """Tell from the batches which transactions were aborted in a segment whose index cannot be right."""
@@ -178,7 +194,10 @@ class LogFiles:
         return segment
 
     def _age_ms(self, segment: Segment, max_timestamp: int, now_ms: int) -> int:
-        first = segment.load_first_timestamp()
+        try:
+            first = segment.load_first_timestamp()
+        except OSError as error:
+            raise self.storage_error(error) from error
         if first >= 0:
             return max_timestamp - first
         return now_ms - segment.created_ms if now_ms != UNREAD else 0
@@ -213,12 +232,23 @@ class LogFiles:
         self._activate(segment)
 
     def storage_error(self, error: OSError) -> BrokerError:
-        """Say a failed write in Kafka's words. A full disk may be tried again; all else takes the directory offline."""
+        """Say a failed read or write in Kafka's words.
+
+        A full disk may be tried again, and what we asked for wrongly is a bug (`own_fault`); all else takes the
+        directory offline.
+        """
+        if is_own_fault(error):
+            self._home.bug(error)
+            return BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{self.path}: {error.strerror}")
         if error.errno not in TRY_AGAIN:
             self._home.fail(error)
         return BrokerError(
             ErrorCode.KAFKA_STORAGE_ERROR, f"the disk under {self.path} failed: {error.strerror}"
         )
+
+    def report_bug(self, error: BaseException) -> None:
+        """Have an error reported that is no word about the disk, with the way it came."""
+        self._home.bug(error)
 
     # Measures
 
@@ -244,54 +274,6 @@ class LogFiles:
 
     # Forgetting
 
-    def truncate_to(self, offset: int) -> bool:
-        """Drop everything from `offset` on; say whether there was anything."""
-        if offset >= self.end_offset:
-            self._epochs.truncate_from_end(self.end_offset)
-            return False
-        if offset < self._bases[0]:
-            self.truncate_fully_and_start_at(offset)
-            return True
-        keep = bisect_right(self._bases, offset)
-        for segment in self._segments[keep:]:
-            segment.remove()
-            self._snapshots.remove(segment.base_offset)
-        del self._segments[keep:]
-        del self._bases[keep:]
-        self._segments[-1].truncate_to(offset)
-        self.end_offset = offset
-        self.recovery_point = min(self.recovery_point, offset)
-        self.start_offset = min(self.start_offset, offset)
-        self._epochs.truncate_from_end(offset)
-        self._rebuild_producers()
-        self._sync.truncated()
-        self._activate(self._segments[-1])
-        return True
-
-    def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Drop everything and go on at `offset`."""
-        for segment in self._segments:
-            segment.remove()
-        segment = Segment.create(self._disk, self.path, offset)
-        self._segments = [segment]
-        self._bases = [offset]
-        self.start_offset = self.end_offset = self.recovery_point = offset
-        self._epochs.clear()
-        self._producers.clear(offset)
-        self._snapshots.remove_outside(offset, offset)
-        self._sync.truncated()
-        self._activate(segment)
-
-    def _rebuild_producers(self) -> None:
-        """Bring producer state to the end of a log that was cut."""
-        self._snapshots.remove_outside(self.start_offset, self.end_offset)
-        if self._producers.entries:
-            self._report(load_newest(self._producers, self._snapshots, self.start_offset, self.end_offset))
-            replay(self._producers, self._segments, self.end_offset)
-        else:
-            # Without producers before the cut there are none after it, and nothing has to be read.
-            self._producers.clear(self.end_offset)
-
     def _report(self, bad_snapshots: list[str]) -> None:
         for text in bad_snapshots:
             self._home.warn(f"producer snapshot is passed over: {text}")
@@ -315,31 +297,55 @@ class LogFiles:
         )
         if not count:
             return 0
+        failure: BrokerError | None = None
         if count == len(self._segments):
-            self.roll()
+            try:
+                self.roll()
+            except BrokerError as error:
+                cause = error.__cause__
+                if count == 1 or not isinstance(cause, OSError) or cause.errno not in TRY_AGAIN:
+                    raise
+                failure, count = error, count - 1  # on a full disk the others go all the same, and make room
         self.raise_start_offset(self._bases[count])
         gone = self._segments[:count]
         del self._segments[:count]
         del self._bases[:count]
         paths: list[str] = []
         for segment in gone:
-            segment.rename(names.DELETED)
-            paths += segment.paths()
-            self._snapshots.remove(segment.base_offset)
+            try:
+                segment.rename(names.DELETED)
+            except OSError as error:
+                failure = self._remove_now(segment, error)
+            else:
+                paths += segment.paths()
         self._home.doom(paths, self._config.file_delete_delay_ms)
+        failure = self._remove_snapshots(segment.base_offset for segment in gone) or failure
+        if failure is not None:
+            raise failure
         return count
+
+    def _remove_now(self, segment: Segment, error: OSError) -> BrokerError:
+        """Remove a segment that could not be renamed: it cannot wait under its name, which may become another's."""
+        with contextlib.suppress(OSError):
+            segment.remove()
+        return self.storage_error(error)
 
     def replace_segments(self, new: list[Segment], old: list[Segment]) -> None:
         """Put cleaned segments in the place of those they were made from; a crash leaves one or the other."""
         doomed = swap.replace(self._disk, self.path, self._segments, new, old)
         self._bases = [segment.base_offset for segment in self._segments]
         fresh = {segment.base_offset for segment in new}
-        paths: list[str] = []
-        for segment in doomed:
-            paths += segment.paths()
-            if segment.base_offset not in fresh:
-                self._snapshots.remove(segment.base_offset)
+        paths = [path for segment in doomed for path in segment.paths()]
         self._home.doom(paths, self._config.file_delete_delay_ms)
+        self._remove_snapshots(each.base_offset for each in doomed if each.base_offset not in fresh)
+
+    def _remove_snapshots(self, offsets: Iterable[int]) -> BrokerError | None:
+        """Remove snapshots of segments that have gone; what stays goes with the next `settle`."""
+        try:
+            self._snapshots.remove_all(offsets)
+        except OSError as error:
+            return self.storage_error(error)
+        return None
 
     # Durability
 
@@ -355,6 +361,15 @@ class LogFiles:
         point = min(self._sync.finished(end_offset, self._active.base_offset), self.end_offset)
         if point > self.recovery_point:
             self.recovery_point = point
+
+    def not_synced(self) -> None:
+        """Take note that the sync of what `unsynced` named could not begin."""
+        self._sync.not_begun()
+
+    @property
+    def has_unsynced_tail(self) -> bool:
+        """Whether there are batches that a power loss might take."""
+        return self.recovery_point < self.end_offset
 
     def sync(self) -> None:
         """Make all appended so far durable, here and now."""

@@ -1,8 +1,11 @@
 """What a log asks of the directory it lives in."""
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ottla.log.segment import Segment
+
+if TYPE_CHECKING:
+    from ottla.log.files import LogFiles
 
 
 class Home(Protocol):
@@ -20,8 +23,16 @@ class Home(Protocol):
         """Have files or directories removed after a while."""
         ...
 
+    def before_truncation(self, log: "LogFiles", offset: int) -> None:
+        """Let no checkpoint speak of what lies at `offset` or above, before the log is cut there; may raise OSError."""
+        ...
+
     def fail(self, error: OSError) -> None:
         """Take the directory out of service: what was written there can no longer be trusted to stay."""
+        ...
+
+    def bug(self, error: BaseException) -> None:
+        """Report an error that is no word about the disk but a fault of ours, and go on."""
         ...
 
     def rest_idle(self) -> None:

@@ -9,22 +9,22 @@ one that needs a second look (`validation`), one write. No clock is read here, `
 
 import errno
 import struct
-from bisect import bisect_right
 from typing import ClassVar
 
 from crc32c import crc32c
 
-from ottla.log import lookup, plain
+from ottla.log import plain
 from ottla.log.appended import Appended
 from ottla.log.config import LogConfig
-from ottla.log.files import LogFiles
 from ottla.log.home import Home
-from ottla.log.lookup import Found
+from ottla.log.inspection import Inspected, inspect, is_plain, looks_into
 from ottla.log.producer_state import ProducerEntry
+from ottla.log.reading import ReadableLog
 from ottla.log.replay import aborted_by, apply_batch, read_marker
 from ottla.log.segment import RELATIVE_OFFSET_MAX, UNREAD, Header, Segment
 from ottla.log.tail import NEWEST_BYTES_MAX
-from ottla.log.validation import check_client_batch, conform, split, too_large_for_segment
+from ottla.log.validation import check_client_batch, conform, conform_own, split, too_large_for_segment
+from ottla.log.verification import Verification
 from ottla.wire.batch import (
     BATCH_HEADER,
     BATCH_HEADER_SIZE,
@@ -37,7 +37,8 @@ from ottla.wire.batch import (
     stamp,
 )
 from ottla.wire.compression import Codec
-from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.errors import BrokerError, ErrorCode, ProtocolError
+from ottla.wire.record_walk import INT64_MAX, INT64_MIN
 from ottla.world.disk import Bytes, Disk, File
 
 _append_plain = plain.append
@@ -49,7 +50,7 @@ _PLAIN_BITS = CODEC_MASK | LOG_APPEND_TIME | CONTROL
 _CODEC_MAX = Codec.ZSTD.value
 
 
-class Log(LogFiles):
+class Log(ReadableLog):
     """The batches of one partition in one directory."""
 
     __slots__ = (
@@ -57,22 +58,27 @@ class Log(LogFiles):
         "_before_max_ms",
         "_checkpoints",
         "_flush_messages",
-        "_interval_bytes",
         "_is_plain",
+        "_is_trusting",
+        "_max_decompressed_bytes",
         "_max_message_bytes",
+        "_max_message_records",
         "_segment_bytes",
     )
 
     is_dormant: ClassVar[bool] = False
     is_nascent: ClassVar[bool] = False
 
-    _checkpoints: tuple[int, int]  # start offset and recovery point of a log that has not been opened yet
+    # Of a log that has not been opened yet: start offset and recovery point, and whether its files are as a clean stop
+    # left them.
+    _checkpoints: tuple[int, int, bool]
 
     def __init__(
         self, home: Home, disk: Disk, path: str, topic: str, partition: int, config: LogConfig
     ) -> None:
         super().__init__(home, disk, path, topic, partition, config)
         self.config = config
+        self._unreadable = set()
 
     @property
     def config(self) -> LogConfig:
@@ -88,7 +94,10 @@ class Log(LogFiles):
         self._flush_messages = config.flush_messages
         self._before_max_ms = config.message_timestamp_before_max_ms
         self._after_max_ms = config.message_timestamp_after_max_ms
+        self._max_message_records = config.max_message_records
+        self._max_decompressed_bytes = config.max_decompressed_message_bytes
         self._is_plain = not config.is_compacted and not config.uses_append_time and config.codec is None
+        self._is_trusting = not looks_into(config)
         self._roll_after = UNREAD
 
     # Writing
@@ -101,20 +110,24 @@ class Log(LogFiles):
         *,
         from_client: bool = True,
         transaction_version: int = 0,
+        inspected: Inspected | BrokerError | None = None,
+        verification: Verification | None = None,
     ) -> Appended:
         """Give one client batch (or several of the broker's own) the next offsets and write it.
 
-        The buffer is stamped in place. BrokerError says why a batch was refused; nothing of it is stored then.
+        The buffer is stamped in place. BrokerError says why a batch was refused; nothing of it is stored then, and the
+        buffer is as it was. PostponedError asks for a look through it in a thread, whose result is `inspected`. With
+        `verification` a batch opens a transaction only if that holds.
         """
         if not from_client:
             return self._append_own(records, leader_epoch, now_ms, transaction_version)
-        if _append_plain is not None:
+        if _append_plain is not None and inspected is None:
             offset = _append_plain(self, records, leader_epoch, now_ms)
             if offset is not None:
                 return _appended(Appended, (offset, self.end_offset, -1, False))
         size = len(records)
         if size < BATCH_HEADER_SIZE:
-            check_client_batch(records, self._config, now_ms)
+            check_client_batch(records, self._config)
         header: Header = _unpack_header(records)
         (
             zero,
@@ -144,27 +157,55 @@ class Log(LogFiles):
             or base_timestamp < now_ms - self._before_max_ms
             or (producer_id >= 0 and sequence < 0)
             or not self._is_plain
+            or inspected is not None
             or crc32c(memoryview(records)[_CRC_FROM:]) != crc
+            or not (
+                (self._is_trusting and attributes & CODEC_MASK)
+                or is_plain(
+                    records,
+                    header,
+                    max(now_ms - self._before_max_ms, INT64_MIN),
+                    min(now_ms + self._after_max_ms, INT64_MAX),
+                    self._max_message_records,
+                    self._max_decompressed_bytes,
+                )
+            )
         ):
-            header = check_client_batch(records, self._config, now_ms)
-            records = memoryview(records)[: header[1] + LOG_OVERHEAD]
-            records = conform(records, header, self._config, now_ms)
-            size = len(records)
-            header = _unpack_header(records)
-            length, attributes, max_timestamp = header[1], header[5], header[8]
+            config = self._config
+            header = check_client_batch(records, config)
+            if isinstance(inspected, BrokerError):
+                raise BrokerError(inspected.code, inspected.message, inspected.records)
+            size = length + LOG_OVERHEAD
+            records = memoryview(records)[:size]
+            if inspected is None or inspected.config != config:
+                inspected = inspect(records, header, config, now_ms, on_loop=True)
+            max_timestamp = inspected.max_timestamp
+            if config.uses_append_time:
+                append_time = max_timestamp = now_ms
+            if inspected.body is not None:
+                size = BATCH_HEADER_SIZE + len(inspected.body)
             if size > self._segment_bytes:
                 raise too_large_for_segment(size, self._segment_bytes)
-            if attributes & LOG_APPEND_TIME:
-                append_time = now_ms
         transactional = attributes & TRANSACTIONAL != 0
         if producer_id >= 0:
             producers = self._producers
             entry = producers.entries.get(producer_id)
-            if entry is not None and (
-                entry.next_sequence != sequence or entry.epoch != epoch or entry.transaction_first_offset >= 0
+            if verification is not None or (
+                entry is not None
+                and (
+                    entry.next_sequence != sequence
+                    or entry.epoch != epoch
+                    or entry.transaction_first_offset >= 0
+                )
             ):
                 duplicate = producers.admit(
-                    producer_id, epoch, sequence, count, transactional=transactional, from_client=True
+                    producer_id,
+                    epoch,
+                    sequence,
+                    count,
+                    transactional=transactional,
+                    from_client=True,
+                    verification=verification,
                 )
                 if duplicate is not None:
                     first, last = duplicate.first_offset, duplicate.last_offset
@@ -180,11 +221,19 @@ class Log(LogFiles):
             segment = self._make_room(size, offset, last_offset, max_timestamp, now_ms)
         file = segment.file
         position = file.size
+        theirs = records
+        if inspected is not None:  # all that it may be refused for is behind us
+            records = conform(records, header, config, now_ms, inspected)
+            length = size - LOG_OVERHEAD
         _stamp(records, 0, offset, length, leader_epoch)
         try:
             file.append(records)
         except OSError as error:
-            self._write_again_or_fail(file, records, error)
+            try:
+                self._write_again_or_fail(file, records, error)
+            except BrokerError:
+                BATCH_HEADER.pack_into(theirs, 0, *header)  # as it came
+                raise
         end_offset = self.end_offset = last_offset + 1
         if max_timestamp > segment.max_timestamp:
             segment.max_timestamp = max_timestamp
@@ -226,6 +275,8 @@ class Log(LogFiles):
                 raise BrokerError(
                     ErrorCode.OFFSET_OUT_OF_RANGE, f"batch begins at {header[0]}, the log ends at {expected}"
                 )
+            if header[5] & CONTROL and header[9] >= 0:
+                _check_marker(records, at, header)
             expected = header[0] + header[6] + 1
             at += size
         if not headers:
@@ -245,7 +296,7 @@ class Log(LogFiles):
         at = 0
         for header in split(records):
             size = header[1] + LOG_OVERHEAD
-            batch = conform(view[at : at + size], header, config, now_ms)
+            batch = conform_own(view[at : at + size], header, config, now_ms)
             at += size
             self._admit_own(batch, header, transaction_version)
             stamp(batch, 0, offset, leader_epoch)
@@ -335,100 +386,7 @@ class Log(LogFiles):
             self._active.first_timestamp = self._roll_after = UNREAD
         raise self.storage_error(error) from error
 
-    # Reading
-
-    def read(self, offset: int, size_bytes_max: int, end_offset: int, *, at_least_one: bool = True) -> Bytes:
-        """Return whole batches from the one that holds `offset` on, up to `size_bytes_max` bytes, below `end_offset`.
-
-        With `at_least_one` the first batch comes even when it is larger. OFFSET_OUT_OF_RANGE below the start or above
-        the end of the log.
-        """
-        if offset < self.start_offset or offset > self.end_offset:
-            raise BrokerError(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"offset {offset} is not within [{self.start_offset}, {self.end_offset}]",
-            )
-        if offset >= end_offset:
-            return b""
-        tail = self._tail
-        if offset == tail.newest_offset and end_offset == self.end_offset:
-            newest = tail.newest
-            if at_least_one or len(newest) <= size_bytes_max:
-                return newest
-        if offset < tail.start_offset:
-            return self._read_older(offset, size_bytes_max, end_offset, at_least_one)
-        file = self._active.file
-        begin, stop = tail.extent(offset, end_offset, size_bytes_max, file.size, at_least_one)
-        return file.read(begin, stop - begin) if stop else b""
-
-    def newest(self, offset: int) -> bytes | None:
-        """Return the last batch if it begins at `offset` and is kept in memory, and no transaction is undecided."""
-        producers = self._producers
-        if offset != self._tail.newest_offset or producers.ongoing or producers.unreplicated:
-            return None
-        return self._tail.newest
-
-    def _read_older(self, offset: int, size_bytes_max: int, end_offset: int, at_least_one: bool) -> Bytes:
-        """Read where the index has to be asked."""
-        segments, bases = self._segments, self._bases
-        for at in range(max(bisect_right(bases, offset) - 1, 0), len(segments)):
-            segment = segments[at]
-            if segment.base_offset >= end_offset:
-                break
-            stop = segment.file.size
-            if end_offset < (bases[at + 1] if at + 1 < len(bases) else self.end_offset):
-                found = segment.locate(end_offset)
-                if found is not None:
-                    stop = found[0]
-            data = segment.read(offset, size_bytes_max, stop, at_least_one, self._interval_bytes)
-            if segment is not self._active:
-                self._home.touch(segment)
-            if data is not None:
-                return data
-        return b""
-
-    def aborted_transactions(self, start_offset: int, end_offset: int) -> list[tuple[int, int]]:
-        """Return producer id and first offset of the aborted transactions that touch `[start_offset, end_offset)`."""
-        return lookup.aborted_transactions(self._segments, self._bases, start_offset, end_offset)
-
-    @property
-    def first_unstable_offset(self) -> int | None:
-        """Where the oldest open transaction begins, or None when none is open."""
-        return self._producers.first_ongoing_offset
-
-    def in_transaction(self, producer_id: int, epoch: int) -> bool:
-        """Say whether a producer has a transaction of this epoch open here; under v2 the next has another."""
-        entry = self._producers.entries.get(producer_id)
-        return entry is not None and entry.transaction_first_offset >= 0 and entry.epoch == epoch
-
-    def last_stable_offset(self, high_watermark: int) -> int:
-        """Return up to where all transactions are decided, and their markers below the high watermark."""
-        producers = self._producers
-        if producers.ongoing or producers.unreplicated:
-            return producers.last_stable_offset(high_watermark)
-        return high_watermark
-
-    def offset_for_timestamp(self, timestamp: int) -> Found | None:
-        """Return the first record at or after `start_offset` that is not older than `timestamp`."""
-        return lookup.offset_for_timestamp(self._segments, timestamp, self.start_offset)
-
-    def max_timestamp(self) -> Found | None:
-        """Return the first record with the greatest timestamp of the log."""
-        return lookup.max_timestamp(self._segments)
-
-    @property
-    def latest_epoch(self) -> int | None:
-        """The newest leader epoch that has written here."""
-        latest = self._epochs.latest
-        return None if latest < 0 else latest
-
-    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """Return the greatest epoch not above `epoch` and where it ends, or (-1, -1)."""
-        return self._epochs.end_offset_for(epoch, self.end_offset)
-
-    def epoch_for_offset(self, offset: int) -> int | None:
-        """Return under which leader epoch an offset was written."""
-        return self._epochs.epoch_for(offset)
+    # Producers
 
     def producers(self) -> list[ProducerEntry]:
         """Return what is known of each producer."""
@@ -440,6 +398,16 @@ class Log(LogFiles):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.path})"
+
+
+def _check_marker(records: Bytes, at: int, header: Header) -> None:
+    """Refuse a control batch that cannot be read before it is written, since what it ends has to be noted then."""
+    try:
+        read_marker(records, at)
+    except ProtocolError as error:
+        raise BrokerError(
+            ErrorCode.CORRUPT_MESSAGE, f"the control batch at offset {header[0]} cannot be read: {error}"
+        ) from None
 
 
 plain.teach(Log)

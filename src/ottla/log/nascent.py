@@ -10,7 +10,7 @@ from typing import Any
 from ottla.log.appended import Appended
 from ottla.log.identity import write_topic_id
 from ottla.log.log import Log
-from ottla.log.lookup import Found
+from ottla.log.lookup import Pause
 from ottla.wire.uuid import ZERO_UUID
 from ottla.world.disk import Bytes
 
@@ -25,6 +25,8 @@ class NascentLog(Log):
     def make(self) -> None:
         """Make directory and files. A failure is a storage error, and leaves the log to be made another time."""
         try:
+            # A log of the same name may have been here until just now.
+            self._home.before_truncation(self, 0)
             self._disk.make_dirs(self.path)
             beside = []
             if self.topic_id != ZERO_UUID:
@@ -65,6 +67,8 @@ class NascentLog(Log):
     def delete(self) -> None:
         """Have nothing to remove."""
 
-    def offset_for_timestamp(self, timestamp: int) -> Found | None:
+    def candidate(self, timestamp: int, from_offset: int = 0, pause: Pause | None = None) -> None:
+        """Find nothing, and ask no file how old it is."""
+
+    def newest_candidate(self) -> None:
         """Find nothing."""
-        return None

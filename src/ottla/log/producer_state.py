@@ -16,6 +16,7 @@ from collections import deque
 from typing import NamedTuple
 
 from ottla.log.producer_snapshot import SnapshotEntry
+from ottla.log.verification import Verification, Verifications
 from ottla.wire.batch import SEQUENCE_MAX
 from ottla.wire.errors import BrokerError, ErrorCode
 
@@ -87,13 +88,14 @@ class ProducerEntry:
 class Producers:
     """The producers of one log, complete up to `end_offset`."""
 
-    __slots__ = ("end_offset", "entries", "ongoing", "unreplicated")
+    __slots__ = ("end_offset", "entries", "ongoing", "unreplicated", "verifications")
 
     def __init__(self, end_offset: int = 0) -> None:
         self.entries: dict[int, ProducerEntry] = {}
         # Open transactions by first offset, in that order, since they are begun by appending.
         self.ongoing: dict[int, int] = {}
         self.unreplicated: list[CompletedTransaction] = []
+        self.verifications = Verifications()
         self.end_offset = end_offset
 
     def admit(
@@ -105,16 +107,22 @@ class Producers:
         *,
         transactional: bool,
         from_client: bool,
+        verification: Verification | None = None,
     ) -> BatchSpan | None:
-        """Return the batch that this one repeats, or None when it may be written; raise when it may not."""
+        """Return the batch that this one repeats, or None when it may be written; raise when it may not.
+
+        With `verification`, a transaction that is not open yet is opened only if that still holds.
+        """
         entry = self.entries.get(producer_id)
-        if entry is None:
-            return None
-        if from_client:
+        if entry is not None and from_client:
             last_sequence = first_sequence + count - 1 & SEQUENCE_MAX
             duplicate = entry.duplicate_of(epoch, first_sequence, last_sequence)
             if duplicate is not None:
                 return duplicate
+        if verification is not None and not self.in_transaction(producer_id, epoch):
+            self.verifications.check(producer_id, first_sequence, verification)
+        if entry is None:
+            return None
         if epoch < entry.epoch:
             raise BrokerError(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -170,9 +178,16 @@ class Producers:
         entry.batches.append(BatchSpan(first_sequence, last_sequence, first_offset, last_offset, timestamp))
         entry.next_sequence = last_sequence + 1 & SEQUENCE_MAX
         entry.last_timestamp = timestamp
-        if transactional and entry.transaction_first_offset < 0:
-            entry.transaction_first_offset = first_offset
-            self.ongoing[first_offset] = producer_id
+        if transactional:
+            self.verifications.forget(producer_id)
+            if entry.transaction_first_offset < 0:
+                entry.transaction_first_offset = first_offset
+                self.ongoing[first_offset] = producer_id
+
+    def in_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Say whether a producer has a transaction of this epoch open; under v2 the next has another."""
+        entry = self.entries.get(producer_id)
+        return entry is not None and entry.transaction_first_offset >= 0 and entry.epoch == epoch
 
     def admit_marker(
         self, producer_id: int, epoch: int, coordinator_epoch: int, transaction_version: int
@@ -208,6 +223,7 @@ class Producers:
         aborted: bool,
     ) -> CompletedTransaction | None:
         """End a producer's transaction with the marker at `offset`; None when it had written nothing here."""
+        self.verifications.forget(producer_id)
         entry = self.entries.get(producer_id)
         if entry is None:
             entry = self.entries[producer_id] = ProducerEntry(producer_id, epoch)
@@ -244,6 +260,7 @@ class Producers:
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
         """Forget producers that were quiet for long and have no transaction open; return how many."""
+        self.verifications.expire(now_ms, expiration_ms)
         expired = [
             producer_id
             for producer_id, entry in self.entries.items()
@@ -305,4 +322,5 @@ class Producers:
         self.entries.clear()
         self.ongoing.clear()
         self.unreplicated.clear()
+        self.verifications.clear()
         self.end_offset = end_offset

@@ -186,8 +186,7 @@ class Recovery:
             segment.bytes_since_index = header[1] + LOG_OVERHEAD
         else:
             segment.note_batch(header, position, self._interval_bytes)
-        if header[2] > self._epochs.latest:
-            self._epochs.assign(header[2], header[0])
+        self._epochs.correct(header[2], header[0])
 
     def _report(self, bad: list[str]) -> None:
         for text in bad:

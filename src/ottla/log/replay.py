@@ -10,7 +10,7 @@ from ottla.log.producer_state import CompletedTransaction, Producers
 from ottla.log.segment import Header, Segment
 from ottla.log.snapshots import Snapshots
 from ottla.log.transaction_index import AbortedTransaction
-from ottla.wire.batch import CONTROL, LOG_OVERHEAD, TRANSACTIONAL, read_records
+from ottla.wire.batch import CONTROL, LOG_OVERHEAD, TRANSACTIONAL, read_control_batch
 from ottla.wire.control import ControlType, read_control
 from ottla.wire.errors import ProtocolError
 from ottla.world.disk import Bytes
@@ -31,7 +31,7 @@ class Marker:
 
 def read_marker(batch: Bytes, at: int = 0) -> Marker | None:
     """Return what a control batch says of a transaction; None when cleaning emptied it, or it is of another kind."""
-    records = read_records(batch, at)
+    records = read_control_batch(batch, at)
     if not records:
         return None
     control = read_control(records[0])

@@ -159,6 +159,8 @@ class Segment:
         self.ensure_indexed()
         file = self.file
         begin = self.offset_index.position_at_or_before(offset)
+        if begin > stop:
+            return None  # an index that points behind the batches
         data = file.read(begin, min(stop - begin, size_bytes_max + interval_bytes + BATCH_HEADER_SIZE))
         at = 0
         while True:
@@ -166,6 +168,8 @@ class Segment:
                 # The batch before the one looked for is longer than the interval; go on behind it.
                 begin += at
                 at = 0
+                if begin > stop:
+                    return None
                 data = file.read(begin, min(stop - begin, max(size_bytes_max, BATCH_HEADER_SIZE)))
                 if len(data) < BATCH_HEADER_SIZE:
                     return None

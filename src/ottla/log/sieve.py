@@ -11,7 +11,7 @@ A batch that loses nothing is copied as it is. The rest keep the bytes of their 
 which takes the place of the base timestamp, makes the records' own timestamps be written anew.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ottla.log.cleaned_transactions import CleanedTransactions
@@ -38,7 +38,10 @@ from ottla.world.disk import Bytes
 # More than any honest batch decompresses to, and little enough to hold in memory.
 RECORDS_BYTES_MAX = 256 << 20
 
+_SPANS_MAX = 1 << 16  # in a list: enough for any honest batch, and a few megabytes
+
 _INT64_MAX = (1 << 63) - 1
+_INT64_MIN = -(1 << 63)
 _UINT64 = 1 << 64
 
 
@@ -92,17 +95,22 @@ class Sieve:
         if dropped:
             return self._emptied(batch, is_last)
         records = read_body(data, pos, batch)
-        spans = list(walk(records, batch.record_count))
-        kept = spans if control else self._latest_of(spans, batch)
-        if not kept:
+        kept: Iterable[Span] = _Kept(self, records, batch)
+        if batch.record_count <= _SPANS_MAX:
+            kept = list(kept)
+        count, has_tombstone = 0, False
+        for span in kept:
+            count += 1
+            has_tombstone |= not span.has_value
+        if not count:
             return self._emptied(batch, is_last)
-        self.records_kept += len(kept)
-        expires = needless if control else not all(span.has_value for span in kept)
+        self.records_kept += count
+        expires = needless if control else has_tombstone
         if expires and not batch.has_delete_horizon:
-            return _rewritten(batch, records, kept, self._now_ms + self._delete_retention_ms)
-        if len(kept) == len(spans):
+            return _rewritten(batch, records, kept, count, self._now_ms + self._delete_retention_ms)
+        if count == batch.record_count:
             return memoryview(data)[pos : pos + batch.batch_length + LOG_OVERHEAD]
-        return _rewritten(batch, records, kept, None)
+        return _rewritten(batch, records, kept, count, None)
 
     def _emptied(self, batch: Batch, is_last: bool) -> bytearray | None:
         max_timestamp = batch.max_timestamp
@@ -129,26 +137,55 @@ class Sieve:
             return batch.last_offset == last.last_offset
         return batch.is_control and batch.producer_epoch == last.epoch
 
-    def _latest_of(self, spans: list[Span], batch: Batch) -> list[Span]:
+    def latest_of(self, spans: Iterable[Span], batch: Batch) -> Iterator[Span]:
+        """Yield those of a batch that stay."""
+        if batch.attributes & CONTROL:
+            yield from spans
+            return
         latest, base_offset = self._latest, batch.base_offset
         covered = latest.end_offset - base_offset
         horizon = batch.delete_horizon_ms
         keep_tombstones = horizon is None or self._now_ms < horizon
-        kept = []
         for span in spans:
             if span.offset_delta >= covered:
-                kept.append(span)
+                yield span
             elif span.key is not None and (span.has_value or keep_tombstones):
                 if base_offset + span.offset_delta >= latest.get(span.key):
-                    kept.append(span)
-        return kept
+                    yield span
+
+
+class _Kept:
+    """What stays of a batch with very many records: found anew each time it is asked for, and never in a list."""
+
+    __slots__ = ("_batch", "_records", "_sieve")
+
+    def __init__(self, sieve: Sieve, records: bytes, batch: Batch) -> None:
+        self._sieve, self._records, self._batch = sieve, records, batch
+
+    def __iter__(self) -> Iterator[Span]:
+        return self._sieve.latest_of(walk_body(self._records, self._batch), self._batch)
 
 
 def read_body(data: bytes, pos: int, batch: Batch) -> bytes:
     """Return a batch's records decompressed, sure that they are those that were written."""
-    if not crc_ok(data, pos, batch.batch_length + LOG_OVERHEAD):
-        raise ProtocolError(f"batch at offset {batch.base_offset} fails its CRC")
-    return record_bytes(data, pos, batch, RECORDS_BYTES_MAX)
+    try:
+        if not crc_ok(data, pos, batch.batch_length + LOG_OVERHEAD):
+            raise ProtocolError("its CRC is wrong")
+        return record_bytes(data, pos, batch, RECORDS_BYTES_MAX)
+    except ProtocolError as error:
+        raise _unreadable(batch, error) from None
+
+
+def walk_body(records: bytes, batch: Batch) -> Iterator[Span]:
+    """Yield where each record of a batch lies in its body; ProtocolError names the batch."""
+    try:
+        yield from walk(records, batch.record_count)
+    except ProtocolError as error:
+        raise _unreadable(batch, error) from None
+
+
+def _unreadable(batch: Batch, error: ProtocolError) -> ProtocolError:
+    return ProtocolError(f"the batch at offset {batch.base_offset} cannot be read: {error}")
 
 
 def marker_type(data: bytes, pos: int, batch: Batch) -> ControlType | None:
@@ -156,35 +193,38 @@ def marker_type(data: bytes, pos: int, batch: Batch) -> ControlType | None:
 
     A type from the future reads as LEADER_CHANGE: kept, as any control record that ends no transaction.
     """
-    for span in walk(read_body(data, pos, batch), batch.record_count):
+    for span in walk_body(read_body(data, pos, batch), batch):
         kind = control_type(span.key)
         return ControlType.LEADER_CHANGE if kind is None else kind
     return None
 
 
-def _rewritten(batch: Batch, records: bytes, kept: list[Span], horizon_ms: int | None) -> bytearray:
+def _rewritten(
+    batch: Batch, records: bytes, kept: Iterable[Span], count: int, horizon_ms: int | None
+) -> bytearray:
     attributes, base_timestamp = batch.attributes, batch.base_timestamp
-    parts: list[bytes] = []
+    body = bytearray()
+    latest = _INT64_MIN
     if horizon_ms is None:
-        parts = [records[span.start : span.end] for span in kept]
+        for start, _, end, timestamp_delta, _, _, _ in kept:
+            body += records[start:end]
+            latest = max(latest, _int64(batch.base_timestamp + timestamp_delta))
     else:
         attributes |= DELETE_HORIZON
         shift = base_timestamp - horizon_ms
         base_timestamp = horizon_ms
-        for span in kept:
-            tail = records[span.tail : span.end]
-            time = zigzag(_int64(span.timestamp_delta + shift))
-            parts += (zigzag(1 + len(time) + len(tail)), b"\0", time, tail)
-    max_timestamp = batch.max_timestamp
-    if not attributes & LOG_APPEND_TIME:
-        max_timestamp = max(_int64(batch.base_timestamp + span.timestamp_delta) for span in kept)
+        for _, at, end, timestamp_delta, _, _, _ in kept:
+            tail = records[at:end]
+            time = zigzag(_int64(timestamp_delta + shift))
+            body += b"".join((zigzag(1 + len(time) + len(tail)), b"\0", time, tail))
+            latest = max(latest, _int64(batch.base_timestamp + timestamp_delta))
+    max_timestamp = batch.max_timestamp if attributes & LOG_APPEND_TIME else latest
     header = batch._replace(
         attributes=attributes,
         base_timestamp=base_timestamp,
         max_timestamp=max_timestamp,
-        record_count=len(kept),
+        record_count=count,
     )
-    body = b"".join(parts)
     codec = batch.codec
     return assemble(header, compress(codec, body) if codec is not Codec.NONE else body)
 

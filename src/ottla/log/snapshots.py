@@ -5,7 +5,7 @@ after a clean stop. Others are strays, of which only the newest is of use.
 """
 
 from bisect import bisect_right, insort
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from ottla.log import names
 from ottla.log.producer_snapshot import SnapshotEntry, SnapshotError, decode_snapshot, encode_snapshot
@@ -56,10 +56,21 @@ class Snapshots:
         return path
 
     def remove(self, offset: int) -> None:
-        """Remove a snapshot, if there is one."""
+        """Remove a snapshot, if there is one. An OSError leaves it known, so that it goes another time."""
         if offset in self.offsets:
-            self.offsets.remove(offset)
             self._disk.remove(self.path(offset))
+            self.offsets.remove(offset)
+
+    def remove_all(self, offsets: Iterable[int]) -> None:
+        """Remove several snapshots; one that cannot be removed keeps no other."""
+        failure: OSError | None = None
+        for offset in offsets:
+            try:
+                self.remove(offset)
+            except OSError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
     def remove_outside(self, start_offset: int, end_offset: int) -> None:
         """Remove snapshots that no longer describe a place in the log."""

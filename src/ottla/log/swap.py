@@ -2,7 +2,11 @@
 
 X1  A crash at any point leaves the old segments or the new ones: while a `.cleaned` file exists the old ones count;
     once all new files are `.swap`, loading finishes the exchange.
+X2  An exchange that breaks off between the two, even for want of room, fails the directory: the log in memory is then
+    not the one that the next start would find.
 """
+
+import errno
 
 from ottla.log import names
 from ottla.log.segment import Segment
@@ -22,6 +26,16 @@ def replace(
                 file.sync()
             finally:
                 file.close()
+    try:
+        _exchange(disk, directory, segments, new, gone)
+    except OSError as error:
+        raise OSError(errno.EIO, f"an exchange of segments broke off: {error}", directory) from error
+    return gone
+
+
+def _exchange(
+    disk: Disk, directory: str, segments: list[Segment], new: list[Segment], gone: list[Segment]
+) -> None:
     # From the last to the first: a `.swap` file above the least `.cleaned` one is part of an exchange not yet begun.
     for segment in reversed(new):
         segment.rename(names.SWAP)
@@ -34,4 +48,3 @@ def replace(
         segments.append(segment)
     segments.sort(key=lambda segment: segment.base_offset)
     disk.sync_dir(directory)
-    return gone

@@ -50,7 +50,7 @@ class DirectoryNames:
 class Synchronizer:
     """The files beside the batches that were written since the last sync."""
 
-    __slots__ = ("_beside", "_disk", "_new", "_path", "_settled_at", "_under_way", "settled_offset")
+    __slots__ = ("_beside", "_disk", "_new", "_path", "_settled_at", "_taken", "_under_way", "settled_offset")
 
     def __init__(self, disk: Disk, path: str, settled_offset: int) -> None:
         self._disk = disk
@@ -58,6 +58,7 @@ class Synchronizer:
         self._beside: list[str] = []
         self._new: list[str] = []
         self._under_way: list[File] = []
+        self._taken: tuple[list[str], list[str]] = ([], [])  # by the sync under way: new files, and those beside
         # Up to where indexes, snapshot and epochs have been written.
         self.settled_offset = settled_offset
         self._settled_at: tuple[Segment | None, int] = (None, 0)
@@ -105,19 +106,29 @@ class Synchronizer:
         files.append(DirectoryNames(self._disk, self._path))
         if self._new:
             files.append(DirectoryNames(self._disk, self._path.rpartition("/")[0]))
+        self._taken = self._new, self._beside
         self._beside = []
         self._new = []
         return files
 
+    def not_begun(self) -> None:
+        """What `pending` returned was not synced: all of it is still to be."""
+        self._new, self._beside = self._taken[0] + self._new, self._taken[1] + self._beside
+        self._close()
+
     def finished(self, end_offset: int, active_base_offset: int) -> int:
         """Close what was opened for the sync, and return up to where the log may count as durable."""
-        for file in self._under_way:
-            file.close()
-        self._under_way.clear()
+        self._close()
         if self._beside:
             # A roll came between: the files of the segment it ended are not synced yet.
             return min(end_offset, active_base_offset - 1)
         return end_offset
+
+    def _close(self) -> None:
+        for file in self._under_way:
+            file.close()
+        self._under_way.clear()
+        self._taken = ([], [])
 
     def move(self, path: str) -> None:
         """Follow a renamed directory."""

@@ -67,14 +67,16 @@ class TimeIndex(IndexFile):
         self._newest_timestamp = None
 
     def is_sane(self) -> bool:
-        """Say whether the newest entry can be true, by itself and behind the oldest one."""
+        """Say whether the oldest entry can be true, and the newest one behind it."""
         if not self.count:
             return True
         timestamp, offset = self.newest()
-        if timestamp < 0 or offset < self.base_offset:
-            return False
         first_timestamp, first_offset = self._oldest()
-        return self.count == 1 or (timestamp > first_timestamp and offset > self.base_offset + first_offset)
+        if first_timestamp < 0 or first_offset < 0:
+            return False
+        if self.count == 1:
+            return True
+        return timestamp > first_timestamp and offset > self.base_offset + first_offset
 
     def ascends(self) -> bool:
         """Say whether every entry lies behind the one before it, which a torn or padded file fails."""

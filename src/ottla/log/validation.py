@@ -1,13 +1,14 @@
 """What a leader checks of a client's batch, in Kafka's order, and how a batch is brought to the topic's form.
 
 `Log.append` asks the common questions itself, in one expression; a batch that is not plain in every respect comes
-here, to be refused with the right code, or to be rewritten: the broker's time, another codec. The records inside are
-looked at for two reasons only: keys in a compacted topic, and recompression.
+here, to be refused with the right code, or to be rewritten: the broker's time, another codec. What the records inside
+are looked through for is in `inspection`.
 """
 
 import struct
 
 from ottla.log.config import LogConfig
+from ottla.log.inspection import Inspected, inspect
 from ottla.log.segment import Header
 from ottla.wire.batch import (
     BATCH_HEADER,
@@ -17,21 +18,15 @@ from ottla.wire.batch import (
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
     MAGIC,
-    NO_TIMESTAMP,
-    TRANSACTIONAL,
     Batch,
-    build_batch,
+    assemble,
     crc_ok,
-    read_records,
     record_bytes,
     restamp_crc,
 )
-from ottla.wire.compression import Codec, OversizedError
-from ottla.wire.errors import BrokerError, ErrorCode, ProtocolError
-from ottla.wire.record import walk
+from ottla.wire.compression import Codec, compress
+from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.world.disk import Bytes
-
-DECOMPRESSED_BYTES_MAX = 128 << 20
 
 _LENGTH = struct.Struct(">i")
 _MAGIC_AT = 16
@@ -72,9 +67,19 @@ def _cut(left: int) -> MalformedBatch:
     return MalformedBatch(ErrorCode.INVALID_RECORD, f"the last {left} bytes are no whole batch")
 
 
-def check_client_batch(records: Bytes, config: LogConfig, now_ms: int) -> Header:
-    """Return the header of the one batch a client may send, or raise what Kafka would answer.
+def inspect_client_batch(records: Bytes, config: LogConfig, now_ms: int) -> Inspected | BrokerError:
+    """Look through the one batch of a client, however long that takes; this is for a thread."""
+    try:
+        header = check_client_batch(records, config)
+        return inspect(memoryview(records)[: header[1] + LOG_OVERHEAD], header, config, now_ms)
+    except BrokerError as error:
+        return error
 
+
+def check_client_batch(records: Bytes, config: LogConfig) -> Header:
+    """Return the header of the one batch a client may send, or raise what Kafka would answer to it.
+
+    The records are for `inspect` to look through, which comes next.
     Bytes behind the batch that are no whole batch are none of our business, as they are none of Kafka's.
     """
     headers = split(records, torn_tail=True)
@@ -108,67 +113,26 @@ def check_client_batch(records: Bytes, config: LogConfig, now_ms: int) -> Header
         raise BrokerError(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"no codec has number {attributes & CODEC_MASK}"
         )
-    if config.is_compacted:
-        _check_keys(records, header)
-    _check_timestamps(records, header, config, now_ms)
     return header
 
 
-def _check_keys(records: Bytes, header: Header) -> None:
-    try:
-        body = record_bytes(records, 0, Batch(*header), DECOMPRESSED_BYTES_MAX)
-        keyless = tuple(at for at, span in enumerate(walk(body, header[12])) if span.key is None)
-    except OversizedError as error:
-        raise BrokerError(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
-    except ProtocolError as error:
-        raise BrokerError(ErrorCode.INVALID_RECORD, str(error)) from error
-    if keyless:
-        raise BrokerError(
-            ErrorCode.INVALID_RECORD, "a compacted topic takes no record without a key", keyless
-        )
-
-
-def _check_timestamps(records: Bytes, header: Header, config: LogConfig, now_ms: int) -> None:
-    base_timestamp, max_timestamp = header[7], header[8]
-    if config.uses_append_time or max_timestamp == NO_TIMESTAMP:
-        if header[5] & LOG_APPEND_TIME:
-            raise BrokerError(
-                ErrorCode.INVALID_TIMESTAMP, "producers do not set the timestamp type to LogAppendTime"
-            )
-        return
-    earliest = now_ms - config.message_timestamp_before_max_ms
-    latest = now_ms + config.message_timestamp_after_max_ms
-    if max_timestamp > latest or (base_timestamp != NO_TIMESTAMP and base_timestamp < earliest):
-        raise BrokerError(
-            ErrorCode.INVALID_TIMESTAMP,
-            f"timestamps from {base_timestamp} to {max_timestamp} are not within [{earliest}, {latest}]",
-            _outside(records, earliest, latest),
-        )
-
-
-def _outside(records: Bytes, earliest: int, latest: int) -> tuple[int, ...]:
-    """Return which records of a refused batch have a timestamp out of bounds, as far as they can be read."""
-    try:
-        content = read_records(records, size_bytes_max=DECOMPRESSED_BYTES_MAX)
-    except ProtocolError:
-        return ()
-    return tuple(at for at, record in enumerate(content) if not earliest <= record.timestamp <= latest)
-
-
 def conform(
-    records: bytearray | memoryview, header: Header, config: LogConfig, now_ms: int
+    records: bytearray | memoryview, header: Header, config: LogConfig, now_ms: int, inspected: Inspected
 ) -> bytearray | memoryview:
-    """Return the batch with the topic's codec and timestamp type; the same buffer where nothing has to change."""
-    codec = config.codec
-    if codec is not None and codec != header[5] & CODEC_MASK and not header[5] & CONTROL:
-        return _recompress(records, header, config, codec, now_ms)
-    attributes = header[5]
+    """Return the batch with the topic's codec and timestamp type; the same buffer, unless it is compressed anew.
+
+    This changes the buffer, so all that a batch may be refused for has been asked before.
+    """
+    attributes = header[5] & ~LOG_APPEND_TIME
+    max_timestamp = inspected.max_timestamp
     if config.uses_append_time:
         attributes |= LOG_APPEND_TIME
         max_timestamp = now_ms
-    else:
-        attributes &= ~LOG_APPEND_TIME
-        max_timestamp = header[8]
+    if inspected.body is not None:
+        assert config.codec is not None
+        attributes = attributes & ~CODEC_MASK | config.codec
+        remade = Batch(*header)._replace(attributes=attributes, max_timestamp=max_timestamp)
+        return assemble(remade, inspected.body)
     if attributes == header[5] and max_timestamp == header[8]:
         return records
     view = memoryview(records)
@@ -178,29 +142,16 @@ def conform(
     return view
 
 
-def _recompress(records: Bytes, header: Header, config: LogConfig, codec: Codec, now_ms: int) -> bytearray:
-    try:
-        content = read_records(records, size_bytes_max=DECOMPRESSED_BYTES_MAX)
-    except OversizedError as error:
-        raise BrokerError(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
-    except ProtocolError as error:
-        raise BrokerError(ErrorCode.INVALID_RECORD, str(error)) from error
-    batch = build_batch(
-        content,
-        codec=codec,
-        producer_id=header[9],
-        producer_epoch=header[10],
-        base_sequence=header[11],
-        transactional=bool(header[5] & TRANSACTIONAL),
-        log_append_time_ms=now_ms if config.uses_append_time else None,
-        level=config.compression_level(codec),
-    )
-    if len(batch) > config.max_message_bytes:
-        raise BrokerError(
-            ErrorCode.MESSAGE_TOO_LARGE,
-            f"batch has {len(batch)} bytes as {codec.name}, max.message.bytes is {config.max_message_bytes}",
-        )
-    return batch
+def conform_own(
+    records: bytearray | memoryview, header: Header, config: LogConfig, now_ms: int
+) -> bytearray | memoryview:
+    """Bring a batch of the broker itself to the topic's form; its records are as sound as we are."""
+    codec = config.codec
+    if codec is None or codec == header[5] & CODEC_MASK or header[5] & CONTROL:
+        return conform(records, header, config, now_ms, Inspected(config, header[8], None))
+    body = record_bytes(records, 0, Batch(*header))
+    remade = compress(codec, body, config.compression_level(codec))
+    return conform(records, header, config, now_ms, Inspected(config, header[8], remade))
 
 
 def too_large_for_segment(size: int, segment_bytes: int) -> BrokerError:

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.log.cleaner import Cleaner, CleanerConfig, Cleaning
 from ottla.log.directory import LogDirectory
-from ottla.partition.upkeep import Chore
+from ottla.partition.partition import Partition
+from ottla.partition.upkeep import Chore, for_each
+from ottla.wire.errors import BrokerError
 
 if TYPE_CHECKING:
     from ottla.node.node import Node
@@ -25,6 +27,8 @@ class Chores:
     def __init__(self, node: "Node") -> None:
         self._node = node
         self._cleaner = Cleaner(node.world.disk, _cleaner_config(node))
+        for directory in node.table.directories:
+            directory.on_truncation = self._cleaner.truncate
         self._cleaning: Cleaning | None = None
         self._dirty_since: dict[tuple[str, int], int] = {}
 
@@ -76,32 +80,47 @@ class Chores:
     def _wake(self) -> None:
         """Open sleeping partitions a few at a time, and make the files of new ones, so that first requests need not.
 
-        Coordinators take up what was under way before the start, one after the other.
+        Coordinators take up what was under way before the start, one after the other. Whatever fails is reported, keeps
+        nothing else from its turn, and is tried again.
         """
-        busy = self._node.table.wake_some(_WAKE_AT_ONCE)
-        busy = self._node.broker.load_some() or busy
-        try:
-            for directory in self._node.table.directories:
-                busy = (directory.offline is None and directory.make_some(_MAKE_AT_ONCE)) or busy
-        except OSError as error:
-            self._node.report(f"the files of a new partition could not be made yet: {error}")
+        busy = False
+        table: tuple[tuple[str, Callable[[], bool]], ...] = (
+            ("a partition could not be opened", lambda: self._node.table.wake_some(_WAKE_AT_ONCE)),
+            ("a coordinator could not be loaded", self._node.broker.load_some),
+            ("the files of a new partition could not be made", self._make_some),
+        )
+        for what, work in table:
+            try:
+                busy = work() or busy
+            except Exception as error:  # noqa: BLE001  # it would end all that is done here for good
+                self._node.report(f"{what} yet: {error}")
         delay_ms = _WAKE_EVERY_MS if busy else _LOOK_EVERY_MS
         self._waking = self._node.world.timers.call_later(delay_ms / 1000, self._wake)
 
+    def _make_some(self) -> bool:
+        busy = False
+        for directory in self._node.table.directories:
+            busy = (directory.offline is None and directory.make_some(_MAKE_AT_ONCE)) or busy
+        return busy
+
     def _retention(self) -> None:
         now_ms = self._node.world.clock.now_ms()
-        for partition in tuple(self._node.table.partitions.values()):
+
+        def delete_old(partition: Partition) -> None:
             if not self._cleaner.is_busy(partition.log):
                 partition.log.delete_old_segments(now_ms, partition.high_watermark)
 
+        self._each_partition("retention", delete_old)
+
+    def _each_partition(self, name: str, work: Callable[[Partition], object]) -> None:
+        """Do something with every partition that is awake; one that fails does not keep the next from its turn."""
+        partitions = tuple(self._node.table.partitions.values())
+        for_each(partitions, work, lambda each: f"{name} of {each.topic}-{each.index}", self._node.report)
+
     def _each_directory(self, work: Callable[[LogDirectory], object]) -> None:
         """Do something in every directory; one that fails does not keep the next from its turn."""
-        for directory in self._node.table.directories:
-            if directory.offline is None:
-                try:
-                    work(directory)
-                except OSError as error:
-                    self._node.report(f"upkeep of {directory.path} failed and is tried again later: {error}")
+        online = [each for each in self._node.table.directories if each.offline is None]
+        for_each(online, work, lambda each: f"upkeep of {each.path}", self._node.report)
 
     def _checkpoint(self) -> None:
         self._each_directory(LogDirectory.checkpoint)
@@ -112,18 +131,20 @@ class Chores:
 
     def _expire_producers(self) -> None:
         now_ms = self._node.world.clock.now_ms()
-        for log in self._node.table.logs():
-            log.expire_producers(now_ms)
+        self._each_partition("expiry of producers", lambda partition: partition.log.expire_producers(now_ms))
 
     def _flush(self) -> None:
         """Honour flush.ms: sync what has waited for so long."""
         now_ms = self._node.world.clock.now_ms()
-        for name, partition in self._node.table.partitions.items():
-            log = partition.log
+
+        def flush(partition: Partition) -> None:
+            log, name = partition.log, (partition.topic, partition.index)
             if log.recovery_point >= log.end_offset:
                 self._dirty_since.pop(name, None)
             elif now_ms - self._dirty_since.setdefault(name, now_ms) >= log.config.flush_ms:
                 self._node.flusher.flush(partition)
+
+        self._each_partition("flush", flush)
 
     def _remove_doomed(self) -> None:
         now_ms = self._node.world.clock.now_ms()
@@ -151,12 +172,19 @@ class Chores:
         self._cleaning = cleaning
 
         def done(result: Any, error: BaseException | None) -> None:
-            if error is not None:
+            try:
+                if error is not None:
+                    raise error
+                goes_on = self._cleaner.install(cleaning, result)
+            except Exception as failure:  # noqa: BLE001  # it must not end compaction for good
                 self._cleaning = None
-                self._cleaner.fail(cleaning, error)
-                node.report(f"cleaning {cleaning.log.topic}-{cleaning.log.partition} failed: {error!r}")
-            elif self._cleaner.install(cleaning, result):
-                node.background.run(cleaning.clean, done)  # it goes on, a slice at a time
+                node.report(f"cleaning {cleaning.log.topic}-{cleaning.log.partition} failed: {failure!r}")
+                if not isinstance(failure, (OSError, BrokerError)):
+                    cleaning.log.report_bug(failure)
+                self._cleaner.fail(cleaning, failure)
+                return
+            if goes_on:
+                node.background.run(cleaning.clean, done)  # a slice at a time
             else:
                 self._cleaning = None
                 self._clean()  # perhaps another log is due

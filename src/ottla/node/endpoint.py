@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ottla.metadata.settings.error import InvalidValue
+from ottla.world.network import host_name
 
 _LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
 _FORM = "name://host:port, with an empty host for every interface"
@@ -32,6 +33,10 @@ class Endpoint:
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.name}://{host}:{self.port}"
+
+    def bound(self, ports: Mapping[str, int]) -> "Endpoint":
+        """The port that was bound, and the machine's name, where the settings leave the choice to the system."""
+        return Endpoint(self.name, self.protocol, self.host or host_name(), self.port or ports[self.name])
 
 
 def parse_endpoints(

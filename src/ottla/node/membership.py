@@ -58,6 +58,11 @@ class Standing(Protocol):
         """Ids of the directories that failed."""
         ...
 
+    @property
+    def cordoned_directories(self) -> list[bytes] | None:
+        """Ids of the directories that take no new partitions; None before this broker knows its own settings."""
+        ...
+
 
 def controller_registration(
     node_id: int, incarnation_id: bytes, endpoints: Sequence[Endpoint]
@@ -177,7 +182,6 @@ class Membership:
             return
         if self._timer is not None:
             self._timer.cancel()
-        self._beating = True
         self._timer = self._timers.call_later(self._interval_ms() / 1000, self._due)
         request = BrokerHeartbeatRequest(
             broker_id=self._registration.broker_id,
@@ -186,7 +190,9 @@ class Membership:
             want_fence=False,
             want_shut_down=self._leaving is not None,
             offline_log_dirs=self._standing.offline_directories,
+            cordoned_log_dirs=self._standing.cordoned_directories,
         )
+        self._beating = True
         self._line.ask(request, BrokerHeartbeatResponse, self._answered)
 
     def _due(self) -> None:

@@ -174,9 +174,6 @@ class Neighbours:
 
     def _lost(self, partition: Partition) -> None:
         """Another broker leads a partition now: what its coordinator knew here is worth nothing."""
-        if partition.topic == OFFSETS.name:
-            self._broker.coordination.lose(partition.index)
-            return
         coordinators = self._coordinators(partition)
         if coordinators is not None:
             coordinators.lose(partition.index)

@@ -19,7 +19,7 @@ from ottla import __version__
 from ottla.broker.broker import Broker
 from ottla.broker.controller_face import CONTROLLER_TABLE, ControllerFace
 from ottla.broker.coordination import Coordination
-from ottla.broker.directories import record_directory, record_misplaced
+from ottla.broker.directories import cordoned_ids, is_cordoned, record_directory, record_misplaced
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.fetch_session import FetchSessions
 from ottla.broker.internal_topics import OFFSETS
@@ -27,12 +27,9 @@ from ottla.broker.lane import lane
 from ottla.broker.metrics.page import Page
 from ottla.broker.metrics.server import MetricsServer
 from ottla.broker.served import APIS
-from ottla.broker.session import Session
 from ottla.broker.share_coordination import ShareCoordination
 from ottla.broker.transaction_coordination import TransactionCoordination
 from ottla.broker.versions import ApiVersions
-from ottla.channel.connection import Connection, Connections
-from ottla.channel.swift import SwiftConnection
 from ottla.controller.controller import Controller
 from ottla.log.directory import LogDirectory
 from ottla.metadata.config import ConfigType
@@ -51,6 +48,7 @@ from ottla.node.membership import (
     register_controller,
 )
 from ottla.node.neighbours import Neighbours
+from ottla.node.node_connections import NodeConnections
 from ottla.node.settings import Settings
 from ottla.node.storage import StartError, check_identities, load_directories, make_directories
 from ottla.node.voting import make_quorum
@@ -61,9 +59,9 @@ from ottla.partition.partition import Flusher, Partition
 from ottla.partition.roles import Roles
 from ottla.partition.table import PartitionTable
 from ottla.wire.errors import BrokerError
-from ottla.world.network import host_name
 
 if TYPE_CHECKING:
+    from ottla.channel.connection import Serve
     from ottla.quorum.quorum import Quorum
     from ottla.world.network import Listening
 
@@ -97,6 +95,7 @@ class Node:
         self._open_directories()
         self.workers = [self.world.worker(f"sync-{number}") for number in range(_SYNC_THREADS)]
         self.background = self.world.worker("background")
+        self.inspector, self.searcher = self.world.worker("inspect"), self.world.worker("search")
         self.neighbours = Neighbours(self.settings, self.world, lambda: self.values)
         metadata = next(each for each in self.directories if each.path == self._metadata_path)
         self.quorum: Quorum[Controller] = make_quorum(
@@ -112,8 +111,8 @@ class Node:
         self._ends.push_async_callback(self._stop_workers)
         self.roles = Roles(self.settings.node_id, self.world.clock.now_ms, lambda: self.values)
         self.table = self._make_table()
-        self.connections = self._make_connections()
-        self._ends.push_async_callback(self._hang_up)
+        self.connections = NodeConnections(self.settings, self.values, self.world)
+        self._ends.push_async_callback(self.connections.hang_up, self.flusher)
         self.broker = Broker(
             self.settings.node_id,
             self.cluster_id,
@@ -124,11 +123,15 @@ class Node:
             self.world.timers,
             FetchSessions(self.values["max.incremental.fetch.session.cache.slots"], self.world.entropy.below),
             ApiVersions(APIS, lambda: self.quorum.finalized_features),
-            self.connections,
+            self.connections.clients,
         )
-        self.broker.coordination = Coordination(self.broker, self.world.entropy.uuid)
+        self.broker.inspector, self.broker.searcher = self.inspector, self.searcher
+        self.broker.coordination = Coordination(self.broker, self.world.entropy.uuid, self.report)
+        self.table.is_cordoned = lambda directory: is_cordoned(self.broker, directory)
+        self.table.report = self.broker.producer_ids.report = self.report
+        self.table.is_starting = lambda: not self._started
         self.broker.transactions = TransactionCoordination(
-            self.broker, {OFFSETS.name: self.broker.coordination.groups}
+            self.broker, {OFFSETS.name: self.broker.coordination.groups}, self.report
         )
         self.broker.share = ShareCoordination(self.broker, self.report)
         self.dispatcher = Dispatcher(APIS, self.broker, self.report)
@@ -172,7 +175,9 @@ class Node:
         if address is None:
             return
         listeners = [endpoint.name for endpoint in self.settings.broker_listeners]
-        page = Page(self.broker, self.dispatcher, self.world.disk, listeners, __version__)
+        page = Page(
+            self.broker, self.dispatcher, self.world.disk, listeners, __version__, self.connections.controllers
+        )
         metrics = MetricsServer(page, self.world.timers)
         self._ends.push_async_callback(metrics.stop)
         try:
@@ -194,7 +199,9 @@ class Node:
     def _controller_face(self) -> Any:
         """The broker as the listener of a controller shows it: with other APIs."""
         return ControllerFace(
-            self.broker, ApiVersions(CONTROLLER_TABLE, lambda: self.quorum.finalized_features)
+            self.broker,
+            ApiVersions(CONTROLLER_TABLE, lambda: self.quorum.finalized_features),
+            self.connections.controllers,
         )
 
     def _lead(self, fold: Fold, kraft_version: int) -> Controller:
@@ -210,38 +217,29 @@ class Node:
         )
 
     def _make_table(self) -> PartitionTable:
-        synced = AckFlusher(self.workers, self.world.timers.call_soon, self._sync_failed)
+        timers = self.world.timers
+        synced = AckFlusher(
+            self.workers, timers.call_soon, self._sync_failed, lambda work: timers.call_later(_AGAIN_S, work)
+        )
         self.flusher: Flusher = synced if self.values["ottla.flush"] == "ack" else OsFlusher(synced)
         paths = [self.world.disk.absolute(path) for path in self.settings.log_dirs]
         data = [directory for directory in self.directories if directory.path in paths]
-        return PartitionTable(
-            self.settings.node_id,
-            data,
-            self.flusher,
-            self._topic_settings,
-            self.world.entropy.uuid,
-            self.roles,
-        )
+        unique, settings_of = self.world.entropy.uuid, self._topic_settings
+        return PartitionTable(self.settings.node_id, data, self.flusher, settings_of, unique, self.roles)
 
     def _topic_settings(self, overrides: Mapping[str, str]) -> dict[str, Value]:
-        expiration_ms = self.values["producer.id.expiration.ms"]
-        return effective_topic(self.values, overrides) | {"producer.id.expiration.ms": expiration_ms}
-
-    def _make_connections(self) -> Connections:
-        return Connections(
-            frame_bytes_max=self.values["socket.request.max.bytes"],
-            total_max=self.values["max.connections"],
-            per_address_max=self.values["max.connections.per.ip"],
-            call_soon=self.world.timers.call_soon,
-            pusher=self.world.network.pusher,
-        )
+        limits = {name.removeprefix("ottla."): self.values[name] for name in _TOPIC_LIMITS}
+        return effective_topic(self.values, overrides) | limits
 
     async def _listen(self) -> None:
         backlog = self.values["socket.listen.backlog.size"]
         for endpoint in self.settings.listeners:
             try:
                 listening = await self.world.network.listen(
-                    endpoint.host, endpoint.port, self._accept(endpoint.name), backlog=backlog
+                    endpoint.host,
+                    endpoint.port,
+                    self.connections.accept(endpoint.name, self._serve(endpoint.name)),
+                    backlog=backlog,
                 )
             except OSError as error:
                 raise StartError(
@@ -255,17 +253,9 @@ class Node:
                 self._listening.append(listening)
             self.endpoints.append(Endpoint(endpoint.name, endpoint.protocol, endpoint.host, listening.port))
 
-    def _accept(self, listener: str) -> Callable[[], Connection]:
+    def _serve(self, listener: str) -> "Serve":
         is_controller = listener in self.settings.controller_names
-        serve = self.controller_dispatcher.serve if is_controller else lane(self.dispatcher, self.broker)
-        connections = self.connections
-
-        def accept() -> Connection:
-            connection = SwiftConnection(connections, listener, serve)
-            connection.session = Session(listener)
-            return connection
-
-        return accept
+        return self.controller_dispatcher.serve if is_controller else lane(self.dispatcher, self.broker)
 
     def _join(self) -> None:
         ports = {endpoint.name: endpoint.port for endpoint in self.endpoints}
@@ -277,7 +267,7 @@ class Node:
                 controller_registration(
                     settings.node_id,
                     self._incarnation_id,
-                    [_bound(endpoint, ports) for endpoint in settings.advertised_controllers],
+                    [each.bound(ports) for each in settings.advertised_controllers],
                 ),
                 self._refused,
             )
@@ -288,7 +278,7 @@ class Node:
             settings.node_id,
             self.cluster_id,
             self._incarnation_id,
-            [_bound(endpoint, ports) for endpoint in settings.advertised],
+            [each.bound(ports) for each in settings.advertised],
             settings["broker.rack"],
             [each.identity.directory_id for each in self.table.directories if each.identity],
             # A stop was clean when it was so in every directory.
@@ -331,6 +321,11 @@ class Node:
             if each.offline is not None and each.identity is not None
         ]
 
+    @property
+    def cordoned_directories(self) -> list[bytes] | None:
+        """Ids of the directories that take no new partitions; None before this broker knows its own settings."""
+        return cordoned_ids(self.broker) if self.roles.is_registered else None
+
     def _refused(self, error: BrokerError) -> None:
         if not self._joined.done():
             reason = error.message or error.code.name
@@ -341,13 +336,13 @@ class Node:
     def _follow(self, delta: Delta, image: Image) -> None:
         """A change of the metadata is committed: partitions first, so that nobody hears of one that is not there."""
         node = str(self.settings.node_id)
-        if (ConfigType.BROKER, "") in delta.configs or (ConfigType.BROKER, node) in delta.configs:
+        own_settings = (ConfigType.BROKER, "") in delta.configs or (ConfigType.BROKER, node) in delta.configs
+        if own_settings:
             of = image.configs.of
             self.values = self.broker.settings = self.values.with_dynamic(
                 of(ConfigType.BROKER, ""), of(ConfigType.BROKER, node)
             )
-            self.connections.total_max = self.values["max.connections"]
-            self.connections.per_address_max = self.values["max.connections.per.ip"]
+            self.connections.limit(self.values)
         own = image.brokers.get(self.settings.node_id)
         if own is not None:
             self.broker.epoch = self.roles.broker_epoch = own.epoch
@@ -361,6 +356,8 @@ class Node:
             self.broker.coordination.topics_deleted(delta.removed_topics.values())
             self.broker.share.topics_deleted(list(delta.removed_topics))
         if self._joined.done():
+            if own_settings and self.settings.is_broker:
+                self.membership.beat()  # the controller hears of cordoned directories at once
             record_misplaced(
                 self.broker,
                 ((topic.name, index) for topic in delta.topics.values() for index in topic.partitions),
@@ -395,24 +392,8 @@ class Node:
         """Hang up, make everything durable, and mark the directories clean: what was started last ends first."""
         await self._ends.aclose()
 
-    async def _hang_up(self) -> None:
-        """Take no more requests, answer those that wait for the disk, and close every connection."""
-        for connection in tuple(self.connections.open):
-            connection.stall()
-        idle = asyncio.Event()
-        self.flusher.when_idle(idle.set)
-        await _patiently(idle, _PATIENCE_S)
-        gone = asyncio.Event()
-        self.connections.on_empty = gone.set
-        for connection in tuple(self.connections.open):
-            connection.hang_up()
-        if self.connections.open:
-            await _patiently(gone, _FAREWELL_S)
-        for connection in tuple(self.connections.open):
-            connection.close()
-
     async def _stop_workers(self) -> None:
-        for worker in [*self.workers, self.background]:
+        for worker in [self.inspector, self.searcher, *self.workers, self.background]:
             worker.stop()
         await asyncio.sleep(0)  # what they handed back is taken in before the logs close
 
@@ -425,24 +406,13 @@ class Node:
                 directory.write_high_watermarks(self.table.high_watermarks(directory))
             directory.close(clean=directory.offline is None, broker_epoch=self.broker.epoch)
         except OSError as error:
-            self.report(
-                f"{directory.path} could not be closed cleanly and will be checked at the next start: {error}"
-            )
+            self.report(f"{directory.path} could not be closed cleanly, the next start will check it: {error}")
             directory.close(clean=False)
 
 
+_TOPIC_LIMITS = ("producer.id.expiration.ms", "ottla.max.decompressed.message.bytes", "ottla.max.message.records")
 _SYNC_THREADS = 2
-_PATIENCE_S = 1.0
-_FAREWELL_S = 0.3
+_AGAIN_S = 0.1  # how soon a sync that broke is tried again
 _LEAVE_S = 5.0
 
 
-async def _patiently(event: asyncio.Event, seconds: float) -> None:
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(event.wait(), seconds)
-
-
-def _bound(endpoint: Endpoint, ports: dict[str, int]) -> Endpoint:
-    """Advertise the port that was bound, and the machine's name, where the settings leave the choice to the system."""
-    host = endpoint.host or host_name()
-    return Endpoint(endpoint.name, endpoint.protocol, host, endpoint.port or ports[endpoint.name])

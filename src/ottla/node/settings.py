@@ -11,7 +11,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ottla.metadata.settings.broker import BROKER, DYNAMIC_ONLY, OPEN_PREFIXES, broker_setting
+from ottla.controller.session import warnings as session_warnings
+from ottla.metadata.settings.broker import (
+    BROKER,
+    DYNAMIC_ONLY,
+    OPEN_PREFIXES,
+    broker_setting,
+    listener_setting,
+)
 from ottla.metadata.settings.broker.replication import RACK_AWARE_SELECTOR
 from ottla.metadata.settings.error import ConflictingSettings, InvalidValue, SettingError, closest
 from ottla.metadata.settings.group import validate_group_defaults
@@ -221,6 +228,9 @@ class Settings(Mapping[str, Any]):
                 "queued.max.request.bytes",
                 "queued.max.request.bytes must be larger or equal to socket.request.max.bytes",
             )
+        problem = cordoned_problem(self["cordoned.log.dirs"], self.log_dirs)
+        if problem is not None:
+            raise _conflict("cordoned.log.dirs", problem)
         self._check_quorum()
         if self.is_broker:
             self._check_broker_listeners()
@@ -306,10 +316,26 @@ _HINTS = {
 def _warnings(values: BrokerValues) -> Iterator[str]:
     for name, text in values.static.items():
         setting = broker_setting(name)
-        if name in HONOURED or (setting is not None and setting.parse(text) == setting.default_value):
+        is_default = setting is not None and setting.parse(text) == setting.default_value
+        if is_default or name in HONOURED or listener_setting(name) == "max.connections":
             continue
         shown = "[hidden]" if setting is None or setting.sensitive else text.strip()
         yield f"{name}={shown} is not honoured yet and has no effect"
+    yield from session_warnings(values)
+
+
+def cordoned_problem(cordoned: tuple[str, ...], log_dirs: tuple[str, ...]) -> str | None:
+    """What is wrong with `cordoned.log.dirs`, in Kafka's words; None when nothing is."""
+    if "*" in cordoned:
+        others = len(cordoned) > 1
+        return "When cordoned.log.dirs is set to *, it must not contain other values" if others else None
+    missing = [path for path in cordoned if _trim(path) not in log_dirs]
+    if not missing:
+        return None
+    return (
+        "All entries in cordoned.log.dirs must be present in log.dirs or log.dir. Missing entries : "
+        f"{', '.join(missing)}"
+    )
 
 
 def _voters(entries: tuple[str, ...]) -> dict[int, tuple[str, int]]:

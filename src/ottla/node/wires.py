@@ -30,26 +30,38 @@ ANSWERS: dict[type[Message], type[Message]] = {
 }
 
 
+# Whoever claims to lead says where it is to be asked, so more addresses may be heard of than a quorum has voters.
+PEERS_MAX = 64
+
+
 class QuorumWires:
-    """Asks replicas by their address. `peer(address)` makes a connection; `missed` hears who did not answer."""
+    """Asks replicas by their address. `peer(address)` makes a connection; `missed` hears who did not answer.
+
+    Those asked last are kept.
+    """
 
     def __init__(self, peer: Callable[[Address], Peer], missed: Callable[[int], object]) -> None:
         self._make = peer
         self._missed = missed
-        self._peers: dict[Address, Peer] = {}
+        self._peers: dict[Address, Peer] = {}  # the one asked longest ago first
         self.gone: set[int] = set()  # who did not answer when last asked
 
     def ask(self, node: Node, request: Message, answered: Answered) -> None:
         """Ask a node; `answered` is called once, in a later turn, with its answer or with why there is none."""
         address = Address(node.host, node.port)
-        peer = self._peers.get(address)
+        peer = self._peers.pop(address, None)
         if peer is None:
-            peer = self._peers[address] = self._make(address)
+            if len(self._peers) >= PEERS_MAX:
+                self._peers.pop(next(iter(self._peers))).close()
+            peer = self._make(address)
+        self._peers[address] = peer
 
         def done(answer: Message | Exception) -> None:
             if isinstance(answer, Late):
                 answered(ErrorCode.REQUEST_TIMED_OUT)  # which a pause may explain as well as a death
             elif isinstance(answer, Exception):
+                if len(self.gone) >= PEERS_MAX:
+                    self.gone.pop()
                 self.gone.add(node.id)
                 self._missed(node.id)
                 answered(ErrorCode.BROKER_NOT_AVAILABLE)

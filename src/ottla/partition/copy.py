@@ -7,6 +7,7 @@ L10 Where the logs branched is for the leader's epochs to say, never for a water
 L11 A follower's watermark is its leader's, as far as its own log reaches.
 """
 
+from ottla.log.log import Log
 from ottla.partition.partition import Partition
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.world.disk import Bytes
@@ -46,6 +47,18 @@ def cut_to_branch(partition: Partition, epoch: int, end_offset: int) -> bool:
         return False
     cut_to(partition, min(our_end_offset, end_offset, log.end_offset))
     return True
+
+
+def agreed_end(copy: Log, log: Log) -> int:
+    """Return up to where a copy agrees with its log by their epochs, each of which one leader has written."""
+    following = [start_offset for _, start_offset in log.epochs[1:]] + [log.end_offset]
+    ends = {epoch: end_offset for (epoch, _), end_offset in zip(log.epochs, following, strict=False)}
+    end_offset = copy.end_offset
+    for epoch, start_offset in reversed(copy.epochs):
+        end_offset = min(end_offset, ends.get(epoch, start_offset))
+        if end_offset > start_offset:
+            return end_offset
+    return min(end_offset, copy.start_offset)
 
 
 def cut_to(partition: Partition, offset: int) -> None:

@@ -3,34 +3,55 @@
 `AckFlusher` is group commit: whatever was appended while one sync was under way is covered by the next. `OsFlusher`
 trusts the page cache, as Kafka does. The first failed sync takes the directory offline; it is never tried again, since
 the kernel may have marked the lost pages clean (Rebello et al., ATC 2020).
+
+F1  Whatever fails, whoever waits is answered, and the next sync begins: what goes wrong with one partition is of no
+    concern to the others of its sync.
+F2  An error that is none of the disk's (a bug of ours) is reported with the way it came. It leaves open what is on the
+    disk, so it counts as a failed sync.
+F3  A sync that could not begin for want of descriptors has lost nothing, and is tried again.
 """
 
+import errno
 from collections.abc import Callable
+from typing import NamedTuple
 
+from ottla.log.files import TRY_AGAIN
 from ottla.log.log import Log
 from ottla.partition.partition import Partition
 from ottla.wire.errors import BrokerError, ErrorCode
-from ottla.world.disk import File
+from ottla.world.disk import File, pin_all
 from ottla.world.worker import Worker
+
+
+class _Job(NamedTuple):
+    """What of one partition is being synced."""
+
+    partition: Partition
+    log: Log
+    end_offset: int
+    files: list[File]
+    cuts: int
 
 
 class AckFlusher:
     """Durable means on the device.
 
     `later` runs a callback at the end of the loop's turn, so that all requests read in that turn share one sync.
-    `on_failure(partition, error)` takes the directory offline.
+    `on_failure(partition, error)` takes the directory offline. `again` runs a callback after a pause (F3).
     """
 
-    __slots__ = ("_dirty", "_later", "_on_failure", "_on_idle", "_syncing", "_workers", "syncs")
+    __slots__ = ("_again", "_dirty", "_later", "_on_failure", "_on_idle", "_syncing", "_workers", "syncs")
 
     def __init__(
         self,
         workers: list[Worker],
         later: Callable[[Callable[[], None]], object],
         on_failure: Callable[[Partition, OSError], None],
+        again: Callable[[Callable[[], None]], object] | None = None,
     ) -> None:
         self._workers = workers
         self._later = later
+        self._again = again or later
         self._on_failure = on_failure
         self._dirty: dict[Partition, None] = {}
         self._syncing = 0
@@ -49,51 +70,69 @@ class AckFlusher:
     def _start(self) -> None:
         if self._syncing or not self._dirty:
             return
+        dirty, self._dirty = self._dirty, {}
         jobs = []
-        for partition in self._dirty:
+        for partition in dirty:
             if partition.error is not None:
                 continue  # its directory failed: what is there is not synced again
-            log = partition.log
-            files = log.unsynced()
-            for file in files:
-                file.pins += 1
-            jobs.append((partition, log, log.end_offset, files, partition.cuts))
-        self._dirty = {}
+            try:
+                jobs.append(_begin(partition))
+            except Exception as error:  # noqa: BLE001  # F1
+                self._not_begun(partition, error)
         share = -(-len(jobs) // len(self._workers))
         for number, worker in enumerate(self._workers):
             if part := jobs[number * share : (number + 1) * share]:
                 self._syncing += 1
                 self.syncs += 1
                 self._dispatch(worker, part)
+        if self._dirty and not self._syncing:
+            self._again(self._start)
 
-    def _dispatch(self, worker: Worker, jobs: list[tuple[Partition, Log, int, list[File], int]]) -> None:
-        def work() -> list[OSError | None]:
-            return [_sync(files) for _, _, _, files, _ in jobs]
+    def _dispatch(self, worker: Worker, jobs: list[_Job]) -> None:
+        def work() -> list[BaseException | None]:
+            return [_sync(job.files) for job in jobs]
 
-        def done(outcome: list[OSError | None], error: BaseException | None) -> None:
-            if error is not None:
-                raise error
+        def done(outcome: list[BaseException | None] | None, error: BaseException | None) -> None:
             self._syncing -= 1
-            for (partition, log, end_offset, files, cuts), failure in zip(jobs, outcome, strict=True):
-                for file in files:
-                    file.pins -= 1
-                if partition.error is not None:
-                    continue
-                if failure is None and partition.cuts != cuts:
-                    self._dirty[partition] = None  # what lies there now may have come after the sync
-                    continue
-                if failure is None or partition.log is not log:
-                    # Moved to another directory meanwhile: the swap has synced it there, and here its name is gone.
-                    log.synced(end_offset)
-                    partition.advance(end_offset)
-                else:
-                    self._on_failure(partition, failure)
+            for job, failure in zip(jobs, outcome or [error] * len(jobs), strict=True):
+                try:
+                    self._finish(job, failure)
+                except Exception as bug:  # noqa: BLE001  # F1
+                    job.log.report_bug(bug)
             self._start()
-            if not self._syncing and self._on_idle is not None:
-                self._on_idle()
-                self._on_idle = None
+            if not self._syncing and not self._dirty and self._on_idle is not None:
+                on_idle, self._on_idle = self._on_idle, None
+                on_idle()
 
         worker.run(work, done)
+
+    def _finish(self, job: _Job, failure: BaseException | None) -> None:
+        partition, log, end_offset, files, cuts = job
+        for file in files:
+            file.pins -= 1
+        if partition.error is not None:
+            return
+        if failure is None and partition.cuts != cuts:
+            self._dirty[partition] = None  # what lies there now may have come after the sync
+            return
+        if failure is None or partition.log is not log:
+            # Moved to another directory meanwhile: the swap has synced it there, and here its name is gone.
+            log.synced(end_offset)
+            partition.advance(end_offset)
+        else:
+            self._fail(partition, failure)
+
+    def _not_begun(self, partition: Partition, error: Exception) -> None:
+        if isinstance(error, OSError) and error.errno in TRY_AGAIN:
+            self._dirty[partition] = None  # F3
+        else:
+            self._fail(partition, error)
+
+    def _fail(self, partition: Partition, failure: BaseException) -> None:
+        if not isinstance(failure, OSError):  # F2
+            partition.log.report_bug(failure)
+            failure = OSError(errno.EIO, f"a sync broke off, {failure!r}", partition.log.path)
+        self._on_failure(partition, failure)
 
     def when_idle(self, callback: Callable[[], object]) -> None:
         """Call back once nothing waits for a sync."""
@@ -127,11 +166,22 @@ class OsFlusher:
         self._behind.when_idle(callback)
 
 
-def _sync(files: list[File]) -> OSError | None:
+def _begin(partition: Partition) -> _Job:
+    log = partition.log
+    files = log.unsynced()
+    try:
+        pin_all(files)
+    except BaseException:
+        log.not_synced()
+        raise
+    return _Job(partition, log, log.end_offset, files, partition.cuts)
+
+
+def _sync(files: list[File]) -> Exception | None:
     try:
         for file in files:
             file.sync()
-    except OSError as error:
+    except Exception as error:  # noqa: BLE001  # F1
         return error
     return None
 

@@ -21,11 +21,12 @@ from typing import Any, Protocol
 
 from ottla.log.directory import LogDirectory
 from ottla.log.log import Log
+from ottla.partition.copy import agreed_end
 from ottla.partition.partition import Partition
 from ottla.partition.table import PartitionTable
 from ottla.wire.batch import BATCH_HEADER
 from ottla.wire.errors import BrokerError, ErrorCode
-from ottla.world.disk import File
+from ottla.world.disk import File, pin_all
 from ottla.world.worker import Worker
 
 PIECE_BYTES = 256 << 10
@@ -47,18 +48,25 @@ class Timers(Protocol):
 class Move:
     """One partition on its way."""
 
-    __slots__ = ("future", "partition", "source", "syncing", "target")
+    __slots__ = ("cuts", "future", "partition", "source", "syncing", "target")
 
     def __init__(self, partition: Partition, source: LogDirectory, target: LogDirectory, future: Log) -> None:
         self.partition = partition
         self.source = source
         self.target = target
         self.future = future
+        self.cuts = -1  # of the log, when the future log last agreed with it
         self.syncing = False
 
     def copy(self) -> int:
         """Copy one piece and return its size; 0 when the future log has caught up."""
         log, future = self.partition.log, self.future
+        if self.cuts != self.partition.cuts:
+            # The log was cut, or may have been before the start, and may be longer than ever by now (V2).
+            end_offset = agreed_end(future, log)
+            if end_offset < future.end_offset:
+                future.truncate_to(end_offset)
+            self.cuts = self.partition.cuts
         if future.end_offset > log.end_offset:
             future.truncate_to(log.end_offset)
         if future.end_offset < log.start_offset:
@@ -175,7 +183,7 @@ class Mover:
         try:
             if self._wanted(move):
                 size = self._step(move)
-        except (BrokerError, OSError) as error:
+        except Exception as error:  # noqa: BLE001  # it must not end all moves for good
             self._fail(move, error)
         if self.moves.get(_key(move)) is move:
             self.moves[_key(move)] = self.moves.pop(_key(move))  # to the back of the line
@@ -196,11 +204,10 @@ class Mover:
 
     def _sync(self, move: Move) -> None:
         """Sync most of the copy elsewhere, so that the sync within the swap is a short one."""
-        move.syncing = True
         future, end_offset = move.future, move.future.end_offset
         files = future.unsynced()
-        for file in files:
-            file.pins += 1
+        pin_all(files)
+        move.syncing = True
 
         def done(_: object, error: BaseException | None) -> None:
             for file in files:
@@ -210,7 +217,7 @@ class Mover:
                 return
             try:
                 self._synced(move, end_offset, error)
-            except (BrokerError, OSError) as failure:
+            except Exception as failure:  # noqa: BLE001  # as above
                 self._fail(move, failure)
             if not self._running and self.moves:
                 self._running = True
@@ -241,20 +248,29 @@ class Mover:
         target.disk.sync_dir(target.path)
         partition.log = future
         del self.moves[_key(move)]
-        move.source.delete_log(old)
-        # Before anything more is acknowledged: the old name must not come back with the old log after a power loss.
-        move.source.disk.sync_dir(move.source.path)
+        try:
+            move.source.delete_log(old)
+            # Before anything more is acknowledged: the old name must not come back with the old log after a power loss.
+            move.source.disk.sync_dir(move.source.path)
+        except OSError as error:
+            move.source.fail(error)
         self._moved(partition, target)
 
     def _fail(self, move: Move, error: Exception) -> None:
-        self._drop(move)
         partition = move.partition
         self._report(f"moving {partition.topic}-{partition.index} to {move.target.path} has failed: {error}")
+        if not isinstance(error, (BrokerError, OSError)):
+            partition.log.report_bug(error)
+        self._drop(move)
 
     def _drop(self, move: Move) -> None:
-        del self.moves[_key(move)]
-        if not move.target.offline:
+        self.moves.pop(_key(move), None)  # a swap that failed in its last steps has done so
+        if move.target.offline or move.partition.log is move.future:
+            return
+        try:
             move.target.delete_log(move.future)
+        except OSError as error:
+            move.target.judge(error)
 
 
 def _sync_all(files: list[File]) -> None:

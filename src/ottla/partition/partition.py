@@ -8,6 +8,7 @@ L5  A record is acknowledged to those who ask for all, and shown to readers, onl
     ask for the leader alone it is acknowledged once it is durable here.
 L9  Only a leader takes appends. Whoever waited for one when the leadership went, hears NOT_LEADER_OR_FOLLOWER; what
     became of the record is then for the next leader to say (KAFKA-13574).
+L10 One that waits and whose answer breaks keeps nobody else waiting, nor whoever has appended: that bug is reported.
 
     append() --> log.append --> [flusher: group commit] --> advance() --> waiters, readers
                                     followers' fetches ------^
@@ -24,7 +25,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ottla.log.appended import Appended
+from ottla.log.inspection import Inspected
 from ottla.log.log import Log
+from ottla.log.verification import Verification
 from ottla.partition.leadership import Leadership
 from ottla.wire.errors import BrokerError, ErrorCode
 
@@ -131,16 +134,27 @@ class Partition:
         """Another replica leads from this epoch on."""
         self.leader_epoch = leader_epoch
         self.leadership = None
-        self.log.truncate_to(self.log.end_offset)  # an epoch that began here and wrote nothing never was
         if self.error is None:
-            self.refusal = BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            self.refusal = BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)  # first of all: what follows may fail
+        self.log.truncate_to(self.log.end_offset)  # an epoch that began here and wrote nothing never was
+        if self.error is None and self.refusal is not None:
             self._refuse_waiters(self.refusal)
             _wake(self.readers | self.tailers, self)
 
     # Writing
 
-    def append(self, records: bytes | bytearray | memoryview, now_ms: int) -> Appended:
-        """Append one client batch. BrokerError says why not; nothing of it is stored then."""
+    def append(
+        self,
+        records: bytes | bytearray | memoryview,
+        now_ms: int,
+        inspected: Inspected | BrokerError | None = None,
+        verification: Verification | None = None,
+    ) -> Appended:
+        """Append one client batch. BrokerError says why not; nothing of it is stored then.
+
+        PostponedError asks for a look through it in a thread first, whose result is `inspected`. With `verification` a
+        batch opens a transaction only if that holds.
+        """
         if self.refusal is not None:
             raise BrokerError(
                 self.refusal.code, self.refusal.message
@@ -148,7 +162,13 @@ class Partition:
         if self.leadership is not None:
             self.leadership.now_ms = now_ms
         # The buffer is stamped in place, so it is one the peer's bytes were read into: never bytes.
-        appended = self.log.append(records, self.leader_epoch, now_ms)  # type: ignore[arg-type]
+        appended = self.log.append(
+            records,  # type: ignore[arg-type]
+            self.leader_epoch,
+            now_ms,
+            inspected=inspected,
+            verification=verification,
+        )
         if not appended.duplicate:
             self.bytes_in += len(records)
             self.messages_in += appended.end_offset - appended.base_offset
@@ -191,7 +211,12 @@ class Partition:
         self._local_waiters.append((end_offset, continuation))
 
     def advance(self, end_offset: int) -> None:
-        """All below `end_offset` is durable here: raise the high watermark as far as that allows."""
+        """All below `end_offset` is durable here: raise the high watermark as far as that allows.
+
+        More may be known to be durable: a sync speaks of the time it began at. Only a cut takes that back.
+        """
+        if end_offset < self.durable_offset:
+            end_offset = self.durable_offset
         self.durable_offset = end_offset
         if self.leadership is not None or self._local_waiters or self.refusal is not None:
             self._advance_with_others(end_offset)
@@ -201,7 +226,10 @@ class Partition:
     def _advance_with_others(self, end_offset: int) -> None:
         waiters = self._local_waiters
         while waiters and waiters[0][0] <= end_offset:
-            waiters.popleft()[1](None)
+            try:
+                waiters.popleft()[1](None)
+            except Exception as bug:  # noqa: BLE001  # L10
+                self.log.report_bug(bug)
         leadership = self.leadership
         if leadership is not None:
             self.raise_watermark(leadership.watermark(end_offset, self.log.end_offset, leadership.now_ms))
@@ -215,16 +243,25 @@ class Partition:
         self.high_watermark = offset
         waiters = self._waiters
         while waiters and waiters[0][0] <= offset:
-            waiters.popleft()[1](None)
+            try:
+                waiters.popleft()[1](None)
+            except Exception as bug:  # noqa: BLE001  # L10
+                self.log.report_bug(bug)
         for reader in tuple(self.readers):  # as `_wake` does, without its frame
-            reader.wake(self)
+            try:
+                reader.wake(self)
+            except Exception as bug:  # noqa: BLE001  # L10
+                self.log.report_bug(bug)
         if self.tailers:
             _wake(self.tailers, self)
 
     def _refuse_waiters(self, error: BrokerError) -> None:
         for waiters in (self._local_waiters, self._waiters):
             while waiters:
-                waiters.popleft()[1](error)
+                try:
+                    waiters.popleft()[1](error)
+                except Exception as bug:  # noqa: BLE001  # L10
+                    self.log.report_bug(bug)
 
     def fail(self, error: BrokerError) -> None:
         """Answer everything from now on with `error`: the directory is gone, or the partition is."""
@@ -266,4 +303,7 @@ class Partition:
 
 def _wake(readers: dict[Reader, None], partition: Partition) -> None:
     for reader in tuple(readers):
-        reader.wake(partition)
+        try:
+            reader.wake(partition)
+        except Exception as bug:  # noqa: BLE001  # L10
+            partition.log.report_bug(bug)

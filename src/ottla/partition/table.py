@@ -3,12 +3,19 @@
 P1  `apply` opens, closes and promotes; everything else is look-up, and look-ups are on the hot path: two plain dicts.
 P2  A partition whose log was closed cleanly sleeps until somebody asks for it, so that a start does not read the data.
 P3  A log that the image does not know is a stray: it is put aside under a name that says so, never deleted.
+P4  A new log goes to the directory with the fewest, of those that are not cordoned (KIP-1066) if there are any.
+P5  A log whose directory this node does not have (it was taken out of `log.dirs`, or formatted anew) is not made anew
+    while this replica may be needed for what it held: the partition is offline, and no empty log can be elected. It is
+    made, to be filled by its leader, once another replica leads and this one counts as out of sync; and where the topic
+    allows unclean elections.
+P6  What fails for one partition of a change is reported, and keeps no other from following it.
 
     apply(created) --> asleep --wake()--> awake --apply(removed)--> gone        (parked replies fail)
 """
 
+import traceback
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
@@ -16,14 +23,18 @@ from ottla.log.log import Log
 from ottla.log.names import STRAY_DIR, marked_dir
 from ottla.metadata.config import ConfigType
 from ottla.metadata.delta import Delta
+from ottla.metadata.directory import is_reserved
 from ottla.metadata.image import Image
-from ottla.metadata.topics import PartitionState, Topic
+from ottla.metadata.topics import NO_LEADER, PartitionState, Topic
 from ottla.partition.partition import Flusher, Partition
+from ottla.partition.refusal import directory_offline, moved_away, unknown_partition, unknown_topic_id
+from ottla.partition.removal import Removals
 from ottla.partition.roles import Roles
 from ottla.wire.errors import BrokerError, ErrorCode
-from ottla.wire.uuid import ZERO_UUID
+from ottla.wire.uuid import ZERO_UUID, uuid_text
 
 Name = tuple[str, int]
+T = TypeVar("T")
 
 
 class Sleeper(NamedTuple):
@@ -65,6 +76,13 @@ class PartitionTable:
         self._effective = effective
         self._unique = unique
         self._image: Image | None = None
+        # Whether a directory takes no new partitions, and whom to tell what an operator should know.
+        self.is_cordoned: Callable[[LogDirectory], bool] = lambda directory: False
+        self.report: Callable[[str], None] = lambda text: None
+        # Whether a bug ends the start, instead of being reported (P6).
+        self.is_starting: Callable[[], bool] = lambda: False
+        self._removals = Removals()
+        self._missing: set[bytes] = set()
         # What was known to be committed before the start, by directory.
         self._checkpointed: dict[str, Mapping[Name, int]] = {}
 
@@ -73,7 +91,7 @@ class PartitionTable:
     def by_name(self, topic: str, index: int) -> Partition:
         """Return a partition by its topic's name, or raise UNKNOWN_TOPIC_OR_PARTITION."""
         partition = self.partitions.get((topic, index))
-        return self._wake_or_refuse((topic, index), _unknown) if partition is None else partition
+        return self._wake_or_refuse((topic, index), unknown_partition) if partition is None else partition
 
     def by_id(self, topic_id: bytes, index: int) -> Partition:
         """Return a partition by its topic's id, or raise UNKNOWN_TOPIC_ID."""
@@ -87,8 +105,8 @@ class PartitionTable:
                 raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if name is None:
             # A known topic without that partition is the older error: the id is right, the index is not.
-            raise _unknown() if (topic_id, 0) in self._ids else _unknown_id()
-        return self._wake_or_refuse(name, _unknown_id)
+            raise unknown_partition() if (topic_id, 0) in self._ids else unknown_topic_id()
+        return self._wake_or_refuse(name, unknown_topic_id)
 
     def find(self, key: tuple[str | bytes, int], by_id: bool) -> Partition | None:
         """Return a partition by either key, or None."""
@@ -120,10 +138,26 @@ class PartitionTable:
         return self.partitions.values()
 
     def wake_some(self, count: int) -> bool:
-        """Wake up to `count` sleepers; say whether any are left."""
+        """Wake up to `count` sleepers, and make what could not be made; say whether to go on at once.
+
+        One that cannot be woken stays asleep behind the others.
+        """
+        woken = 0
         for name in tuple(self.asleep)[:count]:
+            woken += name in self.asleep and self._try_to_wake(name)
+        for name in tuple(self._unmade)[:count]:
+            self._make(name, *self._unmade[name])
+        self._removals.try_again(count)
+        return bool(woken and self.asleep)
+
+    def _try_to_wake(self, name: Name) -> bool:
+        try:
             self._wake(name)
-        return bool(self.asleep)
+        except BrokerError:
+            if name in self.asleep:  # and not offline with its directory
+                self.asleep[name] = self.asleep.pop(name)
+            return False
+        return True
 
     def logs(self) -> Iterable[Log]:
         """Return the logs of the partitions that are awake; the others have nothing to do."""
@@ -135,19 +169,59 @@ class PartitionTable:
         if name in self.asleep:
             return self._wake(name)
         if name in self._offline or name in self._unmade:
-            raise _offline()
+            raise directory_offline()
         if self._image is not None and self._image.partition(*name) is not None:
             raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)  # others have its replicas
         raise unknown()
 
     def _wake(self, name: Name) -> Partition:
-        log, directory, topic_id, leader_epoch = self.asleep.pop(name)
+        """Open a log, and take the role that the metadata gives to it; BrokerError leaves it asleep.
+
+        An error of the disk is its directory's to judge.
+        """
+        sleeper = self.asleep[name]
+        directory = sleeper.directory
+        image = self._image
+        state = None if image is None else image.partition(*name)
+        try:
+            partition = self._opened(name)
+            if image is not None and state is not None and len(state.replicas) > 1:
+                # Followers have to fetch, and leaders to know how far they are.
+                if directory.path not in self._checkpointed:
+                    self._checkpointed[directory.path] = directory.read_high_watermarks()
+                committed = self._checkpointed[directory.path].get(name, 0)
+                log = partition.log
+                partition.high_watermark = min(max(committed, log.start_offset), log.end_offset)
+                self._take_role(partition, state, image)
+        except (OSError, BrokerError) as error:
+            if name in self.partitions:
+                self._put_to_sleep(self.partitions[name], directory)
+            if isinstance(error, BrokerError):
+                raise  # which the log has told its directory of
+            directory.judge(error)
+            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+        return partition
+
+    def _put_to_sleep(self, partition: Partition, directory: LogDirectory) -> None:
+        """A replica could not take its role: it has none until it is woken, when it takes the one it has by then."""
+        name = (partition.topic, partition.index)
+        self._forget(name, partition.topic_id)
+        self.asleep[name] = Sleeper(partition.log, directory, partition.topic_id, partition.leader_epoch)
+        partition.fail(BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the replica could not take its role"))
+        if self.roles is not None:
+            self.roles.gone(partition)
+
+    def _opened(self, name: Name) -> Partition:
+        log, directory, topic_id, leader_epoch = self.asleep[name]
         if log.topic_id not in (topic_id, ZERO_UUID):
             # The directory is of an earlier topic of this name.
             config = log.config
-            self._put_aside(directory, log)
+            if directory.logs.get(name) is log:
+                self._put_aside(directory, log)
             log = directory.create_log(*name, topic_id, config)
+            self.asleep[name] = Sleeper(log, directory, topic_id, leader_epoch)
         partition = Partition(log, topic_id, leader_epoch, self._flusher)
+        del self.asleep[name]  # only now: one that could not be woken is tried again
         self.partitions[name] = self.awake_by_id[topic_id, name[1]] = partition
         return partition
 
@@ -158,15 +232,15 @@ class PartitionTable:
         self._image = image
         for topic in delta.removed_topics.values():
             for index in topic.partitions:
-                self._remove(topic, index)
+                self._guarded(topic, index, self._remove, topic, index)
         for change in delta.topics.values():
             topic = image.topics.by_id[change.id]
             config: LogConfig | None = None  # worked out once for all partitions that are new here
             for index, state in change.partitions.items():
                 if self.node_id in state.replicas:
-                    config = self._put(topic, index, state, image, config)
+                    config = self._guarded(topic, index, self._put, topic, index, state, image, config)
                 elif (topic.id, index) in self._ids:
-                    self._remove(topic, index)  # its replica here was moved away
+                    self._guarded(topic, index, self._remove, topic, index, True)
         everything = False
         for kind, name in delta.configs:
             if kind == ConfigType.TOPIC:
@@ -174,6 +248,17 @@ class PartitionTable:
             everything = everything or kind == ConfigType.BROKER
         if everything:
             self.configure_all(image)
+
+    def _guarded(self, topic: Topic, index: int, work: Callable[..., T], *arguments: Any) -> T | None:
+        """Do something for one partition (P6)."""
+        try:
+            return work(*arguments)
+        except Exception as error:
+            if self.is_starting():
+                raise
+            way = "".join(traceback.format_exception(error)).rstrip()
+            self.report(f"{topic.name}-{index} could not follow the metadata, please report it: {way}")
+            return None
 
     def configure_all(self, image: Image) -> None:
         """Work every log's settings out again, after the broker's own have changed."""
@@ -226,7 +311,14 @@ class PartitionTable:
         name = (topic.name, index)
         known = self.partitions.get(name)
         if known is not None and known.topic_id == topic.id:
-            self._take_role(known, state, image)
+            try:
+                self._take_role(known, state, image)
+            except (OSError, BrokerError) as error:
+                if name in self.partitions:  # and not offline with its directory
+                    directory = next(each for each in self.directories if each.logs.get(name) is known.log)
+                    self._put_to_sleep(known, directory)
+                    if isinstance(error, OSError):
+                        directory.judge(error)
             return config
         sleeper = self.asleep.get(name)
         if sleeper is not None and sleeper.topic_id == topic.id:
@@ -236,15 +328,7 @@ class PartitionTable:
             config = config or self._config_of(topic, image)
             self._make(name, topic.id, state, config)
         if len(state.replicas) > 1 and name in self.asleep:
-            # Followers have to fetch, and leaders to know how far they are.
-            directory = self.asleep[name].directory
-            partition = self._wake(name)
-            if directory.path not in self._checkpointed:
-                self._checkpointed[directory.path] = directory.read_high_watermarks()
-            committed = self._checkpointed[directory.path].get(name, 0)
-            log = partition.log
-            partition.high_watermark = min(max(committed, log.start_offset), log.end_offset)
-            self._take_role(partition, state, image)
+            self._try_to_wake(name)  # what fails is tried again with the other sleepers
         return config
 
     def _take_role(self, partition: Partition, state: PartitionState, image: Image) -> None:
@@ -259,7 +343,7 @@ class PartitionTable:
         self._offline.discard(name)
         try:
             opened = self._open(name, topic_id, state, config)
-        except OSError:
+        except (OSError, BrokerError):  # a log that could not be opened has told its directory of it
             self._unmade[name] = (topic_id, state, config)
             return
         if opened is None:
@@ -271,13 +355,23 @@ class PartitionTable:
         self, name: Name, topic_id: bytes, state: PartitionState, config: LogConfig
     ) -> tuple[Log, LogDirectory] | None:
         """Return the log that a directory holds for this partition, or make one where there is room."""
+        self._removals.finish(name)
         online = [directory for directory in self.directories if directory.offline is None]
         homes = [directory for directory in online if name in directory.logs]
         if len(homes) > 1:
             # A move was cut off between its last two steps: whichever log went on is the longer one.
-            homes.sort(key=lambda directory: directory.logs[name].end_offset, reverse=True)
+            try:
+                homes.sort(key=lambda directory: directory.logs[name].end_offset, reverse=True)
+            except BrokerError:
+                if any(directory.offline is not None for directory in homes):
+                    return None  # which one that is cannot be told
+                raise
             for directory in homes[1:]:
-                self._put_aside(directory, directory.logs[name])
+                try:
+                    self._put_aside(directory, directory.logs[name])
+                except OSError as error:
+                    directory.judge(error)
+                    raise
         if homes:
             log = homes[0].logs[name]
             log.config = config
@@ -288,7 +382,10 @@ class PartitionTable:
         ]
         if not online or (named and named[0] not in online):
             return None
-        home = named[0] if named else min(online, key=lambda directory: len(directory.logs))
+        if not named and not is_reserved(assigned) and self._may_be_needed(state, config):
+            self._report_missing(assigned, name)
+            return None
+        home = named[0] if named else self._least_used(online)
         try:
             return home.create_log(*name, topic_id, config), home
         except OSError as error:
@@ -297,7 +394,28 @@ class PartitionTable:
                 return None
             raise
 
-    def _remove(self, topic: Topic, index: int) -> None:
+    def _may_be_needed(self, state: PartitionState, config: LogConfig) -> bool:
+        """Whether what this replica held may be nowhere else, and must not be lost (P5)."""
+        if config.unclean_leader_election_enable:
+            return False
+        return state.leader in (NO_LEADER, self.node_id) or self.node_id in state.isr
+
+    def _report_missing(self, directory_id: bytes, name: Name) -> None:
+        """Say once of each directory that it is missing."""
+        if directory_id not in self._missing:
+            self._missing.add(directory_id)
+            self.report(
+                f"no directory of log.dirs has the id {uuid_text(directory_id)}: partitions that lie there "
+                f"stay offline, the first is {name[0]}-{name[1]}"
+            )
+
+    def _least_used(self, online: list[LogDirectory]) -> LogDirectory:
+        open_to_all = [directory for directory in online if not self.is_cordoned(directory)]
+        # Where all are cordoned, somebody has named this broker all the same. Kafka then takes the first, too.
+        return min(open_to_all, key=lambda directory: len(directory.logs)) if open_to_all else online[0]
+
+    def _remove(self, topic: Topic, index: int, is_moved: bool = False) -> None:
+        """Let a replica go, with its topic or because others have the partition now; whoever waits hears which."""
         name = (topic.name, index)
         partition = self.partitions.get(name)
         self._forget(name, topic.id)
@@ -305,13 +423,13 @@ class PartitionTable:
         self._offline.discard(name)
         self._unmade.pop(name, None)
         if partition is not None:
-            partition.fail(_unknown())
+            partition.fail(moved_away() if is_moved else unknown_partition())
             if self.roles is not None:
                 self.roles.gone(partition)
         for directory in self.directories:
             log = directory.logs.get(name)
             if log is not None and directory.offline is None:
-                directory.delete_log(log)
+                self._removals.remove(directory, log, self.report)
 
     def _put_aside(self, directory: LogDirectory, log: Log) -> str:
         """Rename a log's directory so that it says it is a stray."""
@@ -325,16 +443,3 @@ class PartitionTable:
         self.partitions.pop(name, None)
         self.asleep.pop(name, None)
         self.awake_by_id.pop((topic_id, name[1]), None)
-
-
-# A new exception each time: one that is raised again and again keeps every frame it has passed through.
-def _unknown() -> BrokerError:
-    return BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "this broker has no such partition")
-
-
-def _unknown_id() -> BrokerError:
-    return BrokerError(ErrorCode.UNKNOWN_TOPIC_ID, "this broker has no topic of this id")
-
-
-def _offline() -> BrokerError:
-    return BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of this partition is offline")

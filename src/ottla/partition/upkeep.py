@@ -5,10 +5,14 @@ them moved, retention visits logs that may have something to give, cleaning runs
 turn, so a changed setting holds from the next one on.
 """
 
-from collections.abc import Callable
-from typing import Any, Protocol
+import traceback
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeVar
+
+from ottla.wire.errors import BrokerError
 
 _DELAY_S_MAX = 30 * 86_400.0
+T = TypeVar("T")
 
 
 class Timers(Protocol):
@@ -17,6 +21,33 @@ class Timers(Protocol):
     def call_later(self, delay: float, callback: Callable[[], object]) -> Any:
         """Call after `delay` seconds; the result has `cancel()`."""
         ...
+
+
+def for_each(
+    items: Iterable[T],
+    work: Callable[[T], object],
+    name: Callable[[T], str],
+    report: Callable[[str], None],
+) -> None:
+    """Do something with every item: one that fails does not keep the next from its turn.
+
+    The first failure is told, with the number of the others; and the way that the first bug came.
+    """
+    failures: list[tuple[T, Exception]] = []
+    for item in items:
+        try:
+            work(item)
+        except Exception as error:  # noqa: BLE001  # that of one is no reason to leave out the others
+            failures.append((item, error))
+    if failures:
+        first, failure = failures[0]
+        others = f", as has that of {len(failures) - 1} more" if len(failures) > 1 else ""
+        report(f"{name(first)} has failed{others}, and is tried again later: {failure}")
+    for item, failure in failures:
+        if not isinstance(failure, (OSError, BrokerError)):
+            way = "".join(traceback.format_exception(failure)).rstrip()
+            report(f"a bug of Ottla, please report it: {name(item)}: {way}")
+            return
 
 
 class Chore:

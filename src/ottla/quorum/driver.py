@@ -5,17 +5,21 @@ V2  One sync is under way at a time. What was written meanwhile is synced by the
     leave once those are synced, in the order in which they were said.
 V3  The first write or sync that fails ends it: nothing is said any more, and nothing is tried again.
 V4  A snapshot that is fetched has its name only once it is whole, synced and sound.
+V5  No request and no answer of a peer ends it: one that Raft cannot take in is answered with an error, or taken for
+    none.
 
     step(event), append() --> write --> say what may be said --> tell what is committed, and who leads
                       |                 ^
                       +--> sync --------+--> step(Synced)
 """
 
+import errno
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.log.log import Log
+from ottla.log.own_fault import Bugs
 from ottla.metadata.error import MetadataError
 from ottla.quorum.election_state import write_election_state
 from ottla.quorum.snapshots import Snapshots
@@ -39,8 +43,10 @@ from ottla.raft.raft import Raft
 from ottla.raft.ready import Leadership, Ready, Reply, Send
 from ottla.raft.settings import Node, RaftSettings
 from ottla.raft.snapshot import Chunk, SnapshotId
+from ottla.wire.apis import BY_KEY
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.message import Message
+from ottla.world.disk import pin_all
 
 if TYPE_CHECKING:
     from ottla.world.disk import File
@@ -111,7 +117,8 @@ class Driver:
         self._events: deque[Event] = deque()
         self._stepping = False
         self.bytes_written = 0
-        self.raft = Raft(settings, DiskView(log, snapshots), memory, draw)
+        self.bugs = Bugs(world.warn)
+        self.raft = Raft(settings, DiskView(log, snapshots, world.warn), memory, draw)
 
     def start(self) -> None:
         """Begin."""
@@ -170,10 +177,21 @@ class Driver:
                 self._step(self._events.popleft())
         finally:
             self._stepping = False
-        self._set_alarm()
+            self._set_alarm()
 
     def _step(self, event: Event) -> None:
-        ready = self.raft.step(event, self._world.clock.now_ms())
+        try:
+            ready = self.raft.step(event, self._world.clock.now_ms())
+        except Exception as error:
+            if isinstance(event, Request):
+                self._refuse(event, error)
+            elif isinstance(event, Response):
+                self.bugs.report(error)
+                # Whoever sent it is asked again after a moment, like one that did not answer.
+                self._events.append(Failure(event.request_id, event.node_id, ErrorCode.UNKNOWN_SERVER_ERROR))
+            else:
+                raise
+            return
         try:
             self._write(ready)
         except (OSError, BrokerError) as error:
@@ -190,6 +208,17 @@ class Driver:
             self._listener.led(ready.leadership)
         if ready.chunk is not None:
             self._keep(ready.chunk)
+
+    def _refuse(self, request: Request, error: Exception) -> None:
+        """A peer's request broke the step that took it in: a bug to report, and the quorum goes on (V5).
+
+        What the step has changed before is written and said with the next one.
+        """
+        self.bugs.report(error)
+        key = request.message.api_key
+        assert key is not None, "only requests are served"
+        reply: Any = request.token
+        reply(BY_KEY[key].response(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
 
     def stop(self) -> None:
         """Say and write nothing any more."""
@@ -249,8 +278,11 @@ class Driver:
         number, log = self._written, self._log
         end_offset = log.end_offset
         files = log.unsynced()
-        for file in files:
-            file.pins += 1
+        try:
+            pin_all(files)
+        except OSError as error:
+            self._fail(error)
+            return
 
         def work() -> None:
             for file in files:
@@ -261,11 +293,11 @@ class Driver:
                 file.pins -= 1
             if self._stopped:
                 return
-            if isinstance(error, OSError):
-                self._fail(error)
-                return
             if error is not None:
-                raise error
+                # Whatever broke off, nobody can say what is on the disk, and nothing would ever be committed again.
+                broken = OSError(errno.EIO, f"a sync broke off, {error!r}")
+                self._fail(error if isinstance(error, OSError) else broken)
+                return
             log.synced(min(end_offset, log.end_offset))
             self._syncing = self._written > number
             if self._syncing:

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from itertools import count
 
 from ottla.log.config import LogConfig
+from ottla.log.files import LogFiles
 from ottla.log.log import Log
 from ottla.log.names import PARTITION_METADATA, partition_dir
+from ottla.log.own_fault import Bugs
 from ottla.log.segment import Segment
 from ottla.metadata.error import MetadataError
 from ottla.metadata.fold import Fold
@@ -30,12 +32,13 @@ READ_BYTES = 1024 * 1024
 class MetadataHome:
     """The home of the metadata log, which is looked after by nobody else."""
 
-    __slots__ = ("_disk", "_fail", "_warn")
+    __slots__ = ("_disk", "_fail", "_warn", "bugs")
 
     def __init__(self, disk: Disk, warn: Callable[[str], None], fail: Callable[[OSError], None]) -> None:
         self._disk = disk
         self._warn = warn
         self._fail = fail
+        self.bugs = Bugs(warn)
 
     def warn(self, text: str) -> None:
         """Tell the operator."""
@@ -49,9 +52,16 @@ class MetadataHome:
         for path in paths:
             self._disk.remove(path)
 
+    def before_truncation(self, log: LogFiles, offset: int) -> None:
+        """Have nothing to lower: recovery begins at the newest snapshot, and what a snapshot covers is never cut."""
+
     def fail(self, error: OSError) -> None:
         """Pass on that the disk cannot be trusted."""
         self._fail(error)
+
+    def bug(self, error: BaseException) -> None:
+        """Report an error that our own argument caused, and go on."""
+        self.bugs.report(error)
 
     def rest_idle(self) -> None:
         """Have nothing to give back."""
@@ -104,7 +114,10 @@ def load(world: Surroundings, settings: QuorumSettings, fail: Callable[[OSError]
     loaded = LoadedLog(log, snapshots, Fold(), Membership(settings.voters or NO_VOTERS))
     _load_snapshot(loaded, world.warn)
     for data, position, batch in batches(log, loaded.fold.end_offset, log.end_offset):
-        loaded.membership.read(data, position, batch)
+        try:
+            loaded.membership.read(data, position, batch)
+        except (ProtocolError, BrokerError) as error:
+            raise _unreadable(log, batch, error) from error
     return loaded
 
 
@@ -167,13 +180,19 @@ def fold_batches(log: Log, fold: Fold, end_offset: int) -> int:
                 for record in read_records(data, position):
                     if record.offset >= start_offset:
                         fold.apply(record.offset, decode(record.value or b""))
-            except (ProtocolError, BrokerError) as error:
-                raise MetadataError(
-                    f"{log.path} is damaged at or after offset {batch.base_offset}: {error}"
-                ) from error
+            except (ProtocolError, BrokerError, MetadataError) as error:
+                raise _unreadable(log, batch, error) from error
         fold.advance(batch.end_offset, batch.partition_leader_epoch, batch.max_timestamp)
         size_bytes += batch.size
     return size_bytes
+
+
+def _unreadable(log: Log, batch: Batch, error: Exception) -> MetadataError:
+    return MetadataError(
+        f"{log.path} cannot be read in the batch at offset {batch.base_offset}: {error}; if this software is older "
+        "than what wrote it, start the newer one; else, where other voters have the log, move this directory away, and "
+        "the node fetches it from them; the only voter needs a copy of it"
+    )
 
 
 def outline_of(loaded: LoadedLog) -> Outline:

@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, Protocol, TypeVar, cast
 
-from ottla.metadata.delta import Delta
 from ottla.metadata.difference import difference
 from ottla.metadata.error import MetadataError
 from ottla.metadata.feature import KRAFT_VERSION
@@ -27,6 +26,7 @@ from ottla.quorum.bootstrap import read_bootstrap
 from ottla.quorum.decided import check_features, check_foldable, frame_decision
 from ottla.quorum.driver import Driver, Silence, Wires
 from ottla.quorum.election_state import TornState, read_election_state
+from ottla.quorum.listeners import Listener, Listeners
 from ottla.quorum.metadata_log import (
     LoadedLog,
     fold_batches,
@@ -52,7 +52,6 @@ from ottla.wire.message import Message
 # A stop writes a snapshot when the next start would otherwise have to fold more than this.
 CLOSING_SNAPSHOT_BYTES = 1024 * 1024
 
-Listener = Callable[[Delta, Image], None]
 R = TypeVar("R")
 
 
@@ -82,7 +81,7 @@ class Quorum(Generic[M]):
         self._world = world
         self._settings = settings
         self._wires = wires or Silence()
-        self._listeners: list[Listener] = []
+        self._listeners = Listeners(world.warn)
         self._lead: Callable[[Fold, int], M] | None = None
         self._unpublished: deque[Change] = deque()
         self._failure: OSError | None = None
@@ -184,7 +183,7 @@ class Quorum(Generic[M]):
 
     def listen(self, listener: Listener) -> None:
         """Call `listener(delta, image)` with every committed image, in order; the first delta is the whole image."""
-        self._listeners.append(listener)
+        self._listeners.add(listener)
 
     def on_leadership(self, listener: Callable[[], None]) -> None:
         """Call back whenever somebody leads, or nobody any more."""
@@ -230,6 +229,7 @@ class Quorum(Generic[M]):
             driver.start_alone()
         else:
             driver.start()
+        self._listeners.is_started = True
 
     def _read_election_state(self, loaded: LoadedLog, alone: bool) -> ElectionState:
         try:
@@ -410,8 +410,7 @@ class Quorum(Generic[M]):
 
     def _publish(self, change: Change) -> None:
         self.image = change.image
-        for listener in self._listeners:
-            listener(change.delta, change.image)
+        self._listeners.tell(change)
 
     def _snapshot_if_due(self) -> None:
         snapshotting = self._snapshotting

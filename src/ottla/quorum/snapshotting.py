@@ -4,6 +4,7 @@ A snapshot is idle, then `begin()` makes it a file that grows by a batch a turn,
 gets its name.
 """
 
+import contextlib
 from collections.abc import Callable
 
 from ottla.log.log import Log
@@ -94,16 +95,17 @@ class Snapshotting:
                 if later is not None:
                     later(self._step)
                     return
-        except OSError as error:
+            writer.file.pins += 1
+        except Exception as error:  # noqa: BLE001  # else no other would ever be taken
             self._give_up(error)
             return
-        writer.file.pins += 1
-        self._world.worker.run(writer.file.sync, self._unpin)
 
-    def _unpin(self, result: object, error: BaseException | None) -> None:
-        if self._writer is not None:
-            self._writer.file.pins -= 1
-        self._synced(result, error)
+        def done(result: object, failure: BaseException | None) -> None:
+            writer.file.pins -= 1
+            if self._writer is writer:
+                self._synced(result, failure)
+
+        self._world.worker.run(writer.file.sync, done)
 
     def _synced(self, _: object, error: BaseException | None) -> None:
         writer = self._writer
@@ -113,7 +115,7 @@ class Snapshotting:
             if error is not None:
                 raise error
             self._snapshots.finish(writer)
-        except OSError as failure:
+        except Exception as failure:  # noqa: BLE001  # else no other would ever be taken
             self._give_up(failure)
             return
         self._writer = None
@@ -121,12 +123,14 @@ class Snapshotting:
         self._tell(Snapshotted(writer.id))
         self.clean()
 
-    def _give_up(self, error: OSError) -> None:
+    def _give_up(self, error: Exception) -> None:
         # The log still has everything, so a snapshot that cannot be written is only tried again later.
-        self._world.warn(f"a snapshot of the metadata could not be written: {error}")
-        if self._writer is not None:
-            self._world.disk.remove(self._writer.file.path)
-        self._writer = None
+        self._world.warn(f"a snapshot of the metadata could not be written: {error!r}")
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.file.close()
+            with contextlib.suppress(OSError):
+                self._world.disk.remove(writer.file.path)
         self.bytes_since = max(self.bytes_since, 1)
 
     def clean(self) -> None:

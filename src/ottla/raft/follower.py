@@ -40,6 +40,10 @@ class Follower:
         self.fetch_deadline = now + fetch_timeout_ms
         self.has_fetched = True
 
+    def is_led(self, now: int) -> bool:
+        """True while the leader answers our fetches."""
+        return self.has_fetched and now < self.fetch_deadline
+
     def doubt(self, deadline: int) -> None:
         """Note that the leader is gone, by its own word or because its connection is: others may try, and so may we.
 

@@ -4,8 +4,12 @@ R1  An epoch has one leader: it has the votes of a majority, and nobody votes tw
 R5  A record is committed when a majority of the voters has it on disk, and so has one of the leader's own epoch
     behind it (Raft, §5.4.2): records of older epochs, however often copied, could still be replaced.
 R6  A leader that hears nothing of a majority for one and a half fetch timeouts steps down: somebody else may lead.
+R7  Whoever fetches is believed what it calls itself, so what is kept of those who are no voters is bounded: an observer
+    that has not been here for five minutes is forgotten when the next new one comes, and so is the one that was away
+    for longest once there are OBSERVERS_MAX. One that was forgotten is known again with its next fetch.
 """
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ottla.raft.election_state import ElectionState
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
     from ottla.raft.voter_change import VoterChange
 
 OBSERVER_SESSION_MS = 300_000
+OBSERVERS_MAX = 4_096
 CAUGHT_UP_WITHIN_MS = 3_600_000
 
 
@@ -60,7 +65,7 @@ class Leader:
         # Unknown until a record of this epoch is committed: only then is it sure not to be below what others know.
         self.high_watermark = UNKNOWN
         self.voters = {voter.id: Progress(voter.key) for voter in voters.by_id.values()}
-        self.observers: dict[ReplicaKey, Progress] = {}
+        self.observers: dict[ReplicaKey, Progress] = {}  # who fetched last comes last
         self.own = self.voters[key.id]
         self._heard: set[int] = set()
         self._check_timeout_ms = fetch_timeout_ms * 3 // 2
@@ -109,7 +114,11 @@ class Leader:
         assert key.id != self.key.id, "a leader fetches from nobody"
         progress = self._find(key)
         if progress is None:
-            progress = self.observers[key] = Progress(key)
+            self._make_room(now)
+            progress = Progress(key)
+        if not self.is_voter(key):
+            self.observers.pop(key, None)
+            self.observers[key] = progress
         progress.fetch(offset, leader_end_offset, now)
         self.heard_from(key, now)
 
@@ -160,6 +169,15 @@ class Leader:
         others = [progress for id, progress in self.voters.items() if id != self.key.id]
         others.sort(key=lambda progress: (-progress.end_offset, progress.key))
         return [progress.key for progress in others]
+
+    def _make_room(self, now: int) -> None:
+        """Let observers go for a new one (R7): those who were here last stay."""
+        observers = self.observers
+        for key, progress in tuple(islice(observers.items(), 2)):
+            if progress is not self.own and (
+                len(observers) >= OBSERVERS_MAX or now - progress.fetched_ms >= OBSERVER_SESSION_MS
+            ):
+                del observers[key]
 
     def forget_observers(self, now: int) -> None:
         """Forget those who have not been here for long."""

@@ -18,7 +18,14 @@ class LogView(Protocol):
     """The log and its snapshots, to read from."""
 
     def read(self, offset: int, size_bytes_max: int) -> Buffer:
-        """Whole batches from the one that begins at `offset` on; at least that one, if there is one."""
+        """Whole batches from the one that begins at `offset` on; at least that one, if there is one.
+
+        BrokerError says why they cannot be read.
+        """
+        ...
+
+    def check(self, data: Buffer, position: int) -> None:
+        """Raise ProtocolError for a batch of the leader's with a record that the state machine could not read back."""
         ...
 
     def snapshot_size(self, id: SnapshotId) -> int | None:
@@ -26,7 +33,7 @@ class LogView(Protocol):
         ...
 
     def read_snapshot(self, id: SnapshotId, position: int, size_bytes_max: int) -> Buffer:
-        """A piece of a snapshot, cut anywhere."""
+        """A piece of a snapshot, cut anywhere. BrokerError says why it cannot be read."""
         ...
 
 

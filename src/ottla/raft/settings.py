@@ -20,6 +20,11 @@ class Node(NamedTuple):
     port: int
 
 
+# No more than this of the log, or of a snapshot, goes into one answer, whatever is asked for: as much as Kafka's own
+# replicas ask for. A batch that is larger goes alone.
+ANSWER_BYTES_MAX = 8 * 1024 * 1024
+
+
 @dataclass(frozen=True, slots=True)
 class RaftSettings:
     """One replica.

@@ -4,7 +4,7 @@ R3  A committed record is never cut off: a majority has it on disk, every later 
     shares a voter with that one, and votes only for logs that have it.
 """
 
-from ottla.raft.apis.fetch_reply import reply
+from ottla.raft.apis.fetch_reply import reply_with_records
 from ottla.raft.replica import Replica
 from ottla.raft.voter_change import VoterChange
 from ottla.wire.errors import ErrorCode
@@ -39,8 +39,7 @@ def wake(replica: Replica, *, all_of_them: bool = False) -> None:
     leader.parked = [] if all_of_them else [each for each in parked if each.fetch_offset >= end_offset]
     for each in parked:
         if all_of_them or each.fetch_offset < end_offset:
-            records = replica.read(each.fetch_offset, each.size_bytes_max)
-            message = reply(replica, each.request, ErrorCode.NONE, leader.high_watermark, records)
+            message = reply_with_records(replica, each.request, each.fetch_offset, each.size_bytes_max)
             replica.outbox.reply(each.request.token, message)
 
 

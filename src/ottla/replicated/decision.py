@@ -26,12 +26,14 @@ class Decision(Generic[Reply]):
     """What a machine wants. Nothing in `reply` or `after` leaves until `records` are committed.
 
     With `transactional`, a producer's id and epoch, the records are part of that producer's open transaction.
+    `is_refusal` says that a reply without records refuses the whole command, and need not wait for anything.
     """
 
     reply: Reply
     records: tuple[object, ...] = ()
     after: tuple[Effect, ...] = ()
     transactional: tuple[int, int] | None = None
+    is_refusal: bool = False
 
 
 class Machine(Protocol[Record_contra]):

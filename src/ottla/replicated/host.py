@@ -1,26 +1,33 @@
 """The host of a machine: appends what it decides, applies what was appended, and replies once it is committed.
 
-H1  A reply leaves only when every record its decision could have seen is committed. A decision without records
-    still waits for those of the decisions before it.
+H1  A reply leaves only when every record its decision could have seen is committed. A decision with records waits for
+    those. One without waits for the records of the names it was made about, or for all records when it names none.
+    A refusal tells nothing that could be lost, and leaves at once, as in Kafka.
 H2  Records are applied in the order in which they were appended, right after the append, so the next decision sees
     them. An append that fails changes nothing.
-H3  Replies leave in the order of their decisions.
+H3  Replies that wait leave in the order of their decisions.
 H4  Once dropped, a host answers everything with the error it was dropped for. The machine is not rolled back:
     whoever leads next replays the log into a new one.
 H5  Decisions that do not look at each other's records may be gathered, and written by one append; any other decision
-    finds them written and applied. One that cannot be written with the others is tried alone, and fails alone.
+    finds them written and applied. One that cannot be written with the others is tried alone, and fails alone,
+    whether the journal refused it or its records cannot be encoded.
+H6  A reply that has waited until its deadline is answered REQUEST_TIMED_OUT. Its records stay in the log and in the
+    machine, and may be committed later: its effects are performed then.
+H7  A callback that breaks is reported, and keeps no other reply from leaving; so is an append that breaks.
+H8  A machine that breaks while it takes in what was appended is not what the log says: it is given up.
 
     submit() --append, apply--> waiting --commit()--> replied
        |                           |
-    gather() --write()-------------+
+    gather() --write()-------------+--time_out()--> answered, still waiting for its effects
                                    |
                                  drop()--> refused
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from itertools import islice
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ottla.replicated.decision import Decision, Effect, Machine, Millis
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -53,10 +60,51 @@ class Journal(Protocol):
         ...
 
 
+class HostRules(NamedTuple):
+    """How replies of a coordinator wait.
+
+    `name_of` says which name a record is about; `deadline_s` until when a reply that begins to wait now may wait.
+    `late` hears of the effects of a reply that was timed out, and of the error; `broke` of callbacks that broke, and
+    `diverged` of what the machine could not take in (H8): it drops the host.
+    """
+
+    name_of: Callable[[Any], Hashable]
+    deadline_s: Callable[[], float]
+    late: Callable[[Effect, BrokerError], None]
+    broke: Callable[[Exception], object]
+    diverged: Callable[[Exception], object]
+
+
+class _Waiter:
+    """A reply that waits until all below `offset` is committed."""
+
+    __slots__ = ("deadline_s", "decision", "done", "offset")
+
+    def __init__(
+        self, offset: int, done: Callable[[Any], None], decision: Decision[Any], deadline_s: float
+    ) -> None:
+        self.offset = offset
+        self.done = done
+        self.decision = decision
+        self.deadline_s = deadline_s
+
+
 class Host(Generic[M]):
     """Runs one machine over one journal."""
 
-    __slots__ = ("_dropped", "_excuse", "_gathered", "_journal", "_perform", "_waiting", "machine")
+    __slots__ = (
+        "_all_written",
+        "_dropped",
+        "_excuse",
+        "_gathered",
+        "_journal",
+        "_late",
+        "_perform",
+        "_rules",
+        "_waiting",
+        "_written",
+        "machine",
+    )
 
     def __init__(
         self,
@@ -64,38 +112,66 @@ class Host(Generic[M]):
         journal: Journal,
         perform: Callable[[Effect], None] | None = None,
         excuse: Callable[[BrokerError], BrokerError] | None = None,
+        rules: HostRules | None = None,
     ) -> None:
-        """`excuse` turns what a journal says into what callers are told."""
+        """`excuse` turns what a journal says into what callers are told. Without `rules` replies wait for ever."""
         self.machine = machine
         self._journal = journal
         self._perform = perform
         self._excuse = excuse
-        self._gathered: list[tuple[Decision[Any], Callable[[Any], None]]] = []
-        self._waiting: deque[tuple[int, Callable[[Any], None], Decision[Any] | BrokerError]] = deque()
+        self._rules = rules
+        self._gathered: list[tuple[Decision[Any], Callable[[Any], None], Iterable[Hashable] | None]] = []
+        self._waiting: deque[_Waiter] = deque()
+        # How many of those at the front were answered when their time was up.
+        self._late = 0
+        # Where the last record about a name ends, for names with records that are not committed yet, oldest first.
+        self._written: dict[Hashable, int] = {}
+        # Where the last record ends that may be about any name.
+        self._all_written = journal.end_offset
         self._dropped: BrokerError | None = None
 
     @property
     def waiting(self) -> int:
         """How many replies wait for their records to be committed."""
-        return len(self._waiting)
+        return len(self._waiting) - self._late
 
-    def submit(self, decide: Callable[[M, Millis], Decision[R]], done: Done[R], now: Millis) -> None:
-        """Let the machine decide, append and apply its records, and call `done` once they are committed."""
+    @property
+    def next_timeout_s(self) -> float | None:
+        """When the next reply has waited for too long; None when none waits."""
+        return self._waiting[self._late].deadline_s if len(self._waiting) > self._late else None
+
+    def submit(
+        self,
+        decide: Callable[[M, Millis], Decision[R]],
+        done: Done[R],
+        now: Millis,
+        names: Iterable[Hashable] | None = None,
+    ) -> None:
+        """Let the machine decide, append and apply its records, and call `done` once they are committed.
+
+        With `names`, the decision depends on records about these alone.
+        """
         if self._dropped is not None:
             done(self._dropped)
             return
         if self._gathered:
             self.write(now)
-        outcome: Decision[R] | BrokerError
         try:
-            outcome = decide(self.machine, now)
-            if outcome.records:
-                self._record(outcome, now)
+            decision = decide(self.machine, now)
+            if decision.records:
+                self._record(decision, now)
         except BrokerError as error:
-            outcome = error
-        self._hold(done, outcome)
+            self._refuse(done, error)
+            return
+        self._hold(done, decision, names)
 
-    def gather(self, decide: Callable[[M, Millis], Decision[R]], done: Done[R], now: Millis) -> bool:
+    def gather(
+        self,
+        decide: Callable[[M, Millis], Decision[R]],
+        done: Done[R],
+        now: Millis,
+        names: Iterable[Hashable] | None = None,
+    ) -> bool:
         """Let the machine decide, and leave its records to `write`; say whether that has to be called (H5).
 
         For decisions that are the same whether the records of others like it have been applied or not.
@@ -106,14 +182,14 @@ class Host(Generic[M]):
         try:
             decision = decide(self.machine, now)
         except BrokerError as error:
-            self._hold(done, error)
+            self._refuse(done, error)
             return False
         assert decision.transactional is None, "records of a transaction have a batch of their own"
         gathered = self._gathered
-        if not decision.records and not gathered:
-            self._hold(done, decision)
+        if not decision.records and (not gathered or decision.is_refusal):
+            self._hold(done, decision, names)
             return False
-        gathered.append((decision, done))
+        gathered.append((decision, done, names))
         return len(gathered) == 1
 
     def write(self, now: Millis) -> None:
@@ -123,26 +199,34 @@ class Host(Generic[M]):
             return
         self._gathered = []
         if len(gathered) > 1:
-            records = [record for decision, _ in gathered for record in decision.records]
+            records = [record for decision, _, _ in gathered for record in decision.records]
             try:
                 offsets = self._journal.append(records, now)
-            except BrokerError:
-                pass  # H5: each alone, below
+            except Exception:  # noqa: BLE001  # H5: each alone, below
+                pass
             else:
-                apply = self.machine.apply
-                for offset, record in zip(offsets, records, strict=True):
-                    apply(offset, record)
-                for decision, done in gathered:
-                    self._hold(done, decision)
+                try:
+                    self._apply(self.machine.apply, offsets, records)
+                except BrokerError as error:
+                    for _, done, _ in gathered:
+                        self._refuse(done, error)
+                    return
+                for decision, done, names in gathered:
+                    self._hold(done, decision, names)
                 return
-        for decision, done in gathered:
-            outcome: Decision[Any] | BrokerError = decision
+        for decision, done, names in gathered:
             try:
                 if decision.records:
                     self._record(decision, now)
             except BrokerError as error:
-                outcome = error
-            self._hold(done, outcome)
+                self._refuse(done, error)
+            except Exception as error:
+                if self._rules is None:
+                    raise
+                self._rules.broke(error)
+                self._refuse(done, BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR))
+            else:
+                self._hold(done, decision, names)
 
     def expire(self, now: Millis) -> None:
         """Tell the machine the time, if it waits for it."""
@@ -152,50 +236,122 @@ class Host(Generic[M]):
 
     def commit(self, offset: int) -> None:
         """Let out every reply that has seen nothing at or above `offset`."""
+        written = self._written
+        if written:
+            committed = []
+            for name, end_offset in written.items():
+                if end_offset > offset:
+                    break
+                committed.append(name)
+            for name in committed:
+                del written[name]
         waiting = self._waiting
-        while waiting and waiting[0][0] <= offset:
-            _, done, outcome = waiting.popleft()
-            self._answer(done, outcome)
+        while waiting and waiting[0].offset <= offset:
+            waiter = waiting.popleft()
+            if self._late:
+                self._late -= 1
+            self._answer(waiter.done, waiter.decision)
+
+    def time_out(self, now_s: float) -> None:
+        """Answer those who have waited for too long (H6)."""
+        late = []
+        for waiter in islice(self._waiting, self._late, None):
+            if waiter.deadline_s > now_s:
+                break
+            late.append(waiter)
+        self._late += len(late)
+        for waiter in late:
+            done, waiter.done = waiter.done, nobody
+            error = self._excused(BrokerError(ErrorCode.REQUEST_TIMED_OUT))
+            if self._rules is not None:
+                for effect in waiter.decision.after:
+                    self._tell(partial(self._rules.late, effect), error)
+            self._tell(done, error)
+
+    def written_otherwise(self) -> None:
+        """The journal has grown by records that others wrote and the machine has taken in, about any name."""
+        self._all_written = self._journal.end_offset
 
     def drop(self, error: BrokerError | None = None) -> None:
         """Leadership is gone: refuse what waits and whatever may still come."""
         self._dropped = error or BrokerError(ErrorCode.NOT_CONTROLLER)
-        waiting, self._waiting = self._waiting, deque()
+        waiting, self._waiting, self._late = self._waiting, deque(), 0
         gathered, self._gathered = self._gathered, []
-        for _, done, _ in waiting:
-            done(self._dropped)
-        for _, done in gathered:
-            done(self._dropped)
+        for waiter in waiting:
+            self._tell(waiter.done, self._dropped)
+        for _, done, _ in gathered:
+            self._tell(done, self._dropped)
 
     def _record(self, decision: Decision[Any], now: Millis) -> None:
         records, transactional = decision.records, decision.transactional
         if transactional is None:
             offsets = self._journal.append(records, now)
-            apply = self.machine.apply
+            self._apply(self.machine.apply, offsets, records)
         else:
             offsets = self._journal.append(records, now, transactional)
             # Only machines that return such decisions have it.
-            apply = partial(self.machine.apply_pending, transactional[0])  # type: ignore[attr-defined]
-        for offset, record in zip(offsets, records, strict=True):
-            apply(offset, record)
+            apply_pending = self.machine.apply_pending  # type: ignore[attr-defined]
+            self._apply(partial(apply_pending, transactional[0]), offsets, records)
 
-    def _hold(self, done: Done[R], outcome: Decision[R] | BrokerError) -> None:
+    def _apply(self, apply: Callable[[int, Any], None], offsets: range, records: Sequence[object]) -> None:
+        try:
+            for offset, record in zip(offsets, records, strict=True):
+                apply(offset, record)
+        except Exception as error:
+            if self._rules is None:
+                raise
+            self._rules.diverged(error)
+            raise self._dropped or BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR) from error
+        if self._rules is not None and offsets.stop > self._journal.committed_offset:
+            name_of, written = self._rules.name_of, self._written
+            for record in records:
+                name = name_of(record)
+                written.pop(name, None)  # so that the oldest stay in front
+                written[name] = offsets.stop
+
+    def _hold(self, done: Done[R], decision: Decision[R], names: Iterable[Hashable] | None) -> None:
         """Keep an answer until all that it has seen is committed; it may be already."""
+        committed_offset = self._journal.committed_offset
         offset = self._journal.end_offset
-        if offset <= self._journal.committed_offset and not self._waiting:
-            self._answer(done, outcome)
+        if offset > committed_offset and not decision.records:
+            if decision.is_refusal:
+                self._answer(done, decision)
+                return
+            if names is not None and self._rules is not None:
+                written = self._written
+                offset = max([self._all_written, *[written.get(name, 0) for name in names]])
+                if offset <= committed_offset:
+                    self._answer(done, decision)
+                    return
+        if offset <= committed_offset and not self._waiting:
+            self._answer(done, decision)
         else:
-            self._waiting.append((offset, done, outcome))
+            deadline_s = _NEVER if self._rules is None else self._rules.deadline_s()
+            self._waiting.append(_Waiter(offset, done, decision, deadline_s))
 
-    def _answer(self, done: Done[R], outcome: Decision[R] | BrokerError) -> None:
-        if isinstance(outcome, BrokerError):
-            done(outcome if self._excuse is None else self._excuse(outcome))
-            return
+    def _answer(self, done: Done[R], decision: Decision[R]) -> None:
         if self._perform is not None:
-            for effect in outcome.after:
-                self._perform(effect)
-        done(outcome.reply)
+            for effect in decision.after:
+                self._tell(self._perform, effect)
+        self._tell(done, decision.reply)
+
+    def _refuse(self, done: Callable[[Any], None], error: BrokerError) -> None:
+        self._tell(done, self._excused(error))
+
+    def _excused(self, error: BrokerError) -> BrokerError:
+        return error if self._excuse is None else self._excuse(error)
+
+    def _tell(self, hear: Callable[[Any], None], what: object) -> None:
+        try:
+            hear(what)
+        except Exception as error:
+            if self._rules is None:
+                raise
+            self._rules.broke(error)
 
 
 def nobody(_: object) -> None:
     """Receive a reply nobody waits for."""
+
+
+_NEVER = float("inf")

@@ -34,11 +34,17 @@ class KeyedRecord(NamedTuple):
         return key, _SHORT.pack(self.version) + self.value.encode(self.version)
 
 
-def decode(kinds: Kinds, key: bytes, value: bytes | None) -> KeyedRecord | None:
-    """Read a stored record; None when its type is one that nobody here knows, as a newer release may write."""
+def type_of(key: bytes) -> int:
+    """Return the type of a stored record."""
     if len(key) < _SHORT.size:
         raise ProtocolError(f"a key of {len(key)} bytes names no type of record")
-    found = kinds.get(_SHORT.unpack_from(key)[0])
+    kind: int = _SHORT.unpack_from(key)[0]
+    return kind
+
+
+def decode(kinds: Kinds, key: bytes, value: bytes | None) -> KeyedRecord | None:
+    """Read a stored record; None when its type is one that nobody here knows, as a newer release may write."""
+    found = kinds.get(type_of(key))
     if found is None:
         return None
     name = found[0].decode(key[_SHORT.size :], 0)

@@ -41,6 +41,12 @@ class Timers(Generic[Key]):
         """Let `key` never be due."""
         self._set.pop(key, None)
 
+    def shift(self, by_ms: int) -> None:
+        """Let everything be due so much later, or earlier below zero: the clock has jumped."""
+        self._set = {key: (deadline + by_ms, number) for key, (deadline, number) in self._set.items()}
+        self._heap = [(deadline, number, key) for key, (deadline, number) in self._set.items()]
+        heapq.heapify(self._heap)
+
     @property
     def next_deadline(self) -> int | None:
         """When the first key is due; None when there is none."""

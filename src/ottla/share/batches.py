@@ -3,6 +3,8 @@
 B1  Of two words about one offset that with the higher delivery count holds, and of two with the same count that with
     the higher delivery state: a count never falls, and a record that is done with stays so.
 B2  Batches come out in order and do not overlap.
+B3  A batch that ends before it begins says nothing, and is dropped, whoever sent it or wrote it to the log: merged with
+    others it would be merged for ever.
 """
 
 from collections.abc import Iterable
@@ -27,7 +29,11 @@ def combine(
     Neighbours alike become one where they meet while being merged, which is not everywhere: the result is what Apache
     Kafka writes.
     """
-    rest = [_clipped(batch, start_offset) for batch in (*old, *new) if batch.last_offset >= start_offset]
+    rest = [
+        _clipped(batch, start_offset)
+        for batch in (*old, *new)
+        if batch.last_offset >= start_offset and batch.last_offset >= batch.first_offset
+    ]
     if len(rest) < 2:
         return tuple(rest)
     heapify(rest)

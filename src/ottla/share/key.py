@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from ottla.wire.java_hash import absolute, java_hash, known_hash
 from ottla.wire.uuid import uuid_text
 
 
@@ -18,10 +19,5 @@ class ShareKey(NamedTuple):
 
 def state_partition(key: ShareKey, partitions: int) -> int:
     """Return the partition of `__share_group_state` that keeps a key: the hash of its text, as Java has it."""
-    units = str(key).encode("utf-16-be")
-    number = 0
-    for at in range(0, len(units), 2):
-        number = (31 * number + int.from_bytes(units[at : at + 2], "big")) & 0xFFFFFFFF
-    number = number if number < 0x80000000 else number - 0x100000000
-    # The absolute value; of the least int, which has none, it is 0.
-    return (0 if number == -0x80000000 else abs(number)) % partitions
+    number = java_hash(f":{uuid_text(key.topic_id)}:{key.partition}", known_hash(key.group_id))
+    return absolute(number) % partitions

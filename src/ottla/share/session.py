@@ -2,8 +2,8 @@
 
 E1  A session is known by group and member. Its epoch grows by one with every request; a request out of turn is refused.
 E2  There are at most `sessions_max` at a time; none is ever pushed out by another.
-E3  A session ends with the last epoch, or with the connection that it was opened on; then the caller releases what the
-    member holds in the partitions that `close` and `disconnected` return.
+E3  A session ends with the last epoch, or with the connection that it was opened on, of which there may be several on
+    one; then the caller releases what the member holds in the partitions of what `close` and `disconnected` return.
 """
 
 from collections.abc import Iterable
@@ -75,7 +75,7 @@ class ShareSessions:
 
     def __init__(self, sessions_max: int) -> None:
         self._sessions: dict[SessionKey, ShareSession] = {}
-        self._by_connection: dict[int, SessionKey] = {}
+        self._by_connection: dict[int, dict[SessionKey, None]] = {}
         self._members: dict[str, int] = {}
         self._sessions_max = sessions_max
 
@@ -126,13 +126,10 @@ class ShareSessions:
         """End a session, and return the partitions in which the member may hold records."""
         return list(self._remove(self._known(key)).partitions)
 
-    def disconnected(self, connection_id: int) -> ShareSession | None:
-        """End the session that was opened on a connection, if that is still the one in force."""
-        key = self._by_connection.pop(connection_id, None)
-        session = None if key is None else self._sessions.get(key)
-        if session is None or session.connection_id != connection_id:
-            return None
-        return self._remove(session)
+    def disconnected(self, connection_id: int) -> list[ShareSession]:
+        """End the sessions that were opened on a connection, and return them."""
+        keys = tuple(self._by_connection.get(connection_id, ()))
+        return [self._remove(self._sessions[key]) for key in keys]
 
     def reads(self, group_id: str) -> bool:
         """Whether a member of the group has a session; when none has, its share partitions may be dropped."""
@@ -167,12 +164,16 @@ class ShareSessions:
             raise BrokerError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
         session = ShareSession(key, partitions, connection_id)
         self._sessions[key] = session
-        self._by_connection[connection_id] = key
+        self._by_connection.setdefault(connection_id, {})[key] = None
         self._members[key.group_id] = self._members.get(key.group_id, 0) + 1
         return session
 
     def _remove(self, session: ShareSession) -> ShareSession:
         del self._sessions[session.key]
+        others = self._by_connection[session.connection_id]
+        del others[session.key]
+        if not others:
+            del self._by_connection[session.connection_id]
         left = self._members[session.key.group_id] - 1
         if left:
             self._members[session.key.group_id] = left

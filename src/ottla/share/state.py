@@ -10,13 +10,14 @@ Kafka's requests name many share partitions, each kept by a partition of the top
 request finds that with `state_partition`, and gives each command its own share partition.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from ottla.replicated.decision import Decision
 from ottla.replicated.keyed import KeyedRecord
+from ottla.replicated.steps import RECORD_COST, Piece, Steps, in_steps
 from ottla.share.batches import StateBatch, combine
 from ottla.share.key import ShareKey
 from ottla.share.record import UNKNOWN, PartitionState, snapshot_record, tombstone, update_record
@@ -48,14 +49,15 @@ Deleted = DeleteShareGroupStateResponse.DeleteStateResult.PartitionResult
 Summary = ReadShareGroupStateSummaryResponse.ReadStateSummaryResult.PartitionResult
 
 COLD_MS = 300_000
-_FORGOTTEN_MAX = 1_000
+_SNAPSHOTS_MAX = 200  # in one step: each may hold many batches, and all of them have to fit into one of the log
+_MORE_MS = 50
 
 
 class ShareState:
     """The machine. `partitions` returns how many partitions the topic of an id has, None when there is none."""
 
-    __slots__ = ("_cold_at", "_gone_offset", "_leader_epochs", "_offsets", "_partitions", "_state_epochs", "_values",
-                 "states")  # fmt: skip
+    __slots__ = ("_cold_at", "_gone_offset", "_is_under_way", "_leader_epochs", "_offsets", "_partitions",
+                 "_state_epochs", "_values", "states")  # fmt: skip
 
     def __init__(self, partitions: Callable[[bytes], int | None], values: Mapping[str, Any]) -> None:
         self.states: dict[ShareKey, PartitionState] = {}
@@ -67,6 +69,7 @@ class ShareState:
         self._offsets: dict[ShareKey, int] = {}
         self._gone_offset: int | None = None
         self._cold_at: int | None = None
+        self._is_under_way = False  # whether there are more snapshots to write than one step does
 
     @property
     def deadline(self) -> int | None:
@@ -184,30 +187,37 @@ class ShareState:
         records = (tombstone(key),) if key in self.states else ()
         return Decision(Deleted(partition=partition), records)
 
-    def topics_deleted(self, topic_ids: Collection[bytes]) -> Decision[bool]:
-        """Forget the share partitions of topics that are no more; True when there may be more of them."""
-        return self._forget(key for key in self.states if key.topic_id in topic_ids)
+    def topics_deleted(self, topic_ids: Set[bytes]) -> Steps:
+        """Forget the share partitions of topics that are no more."""
+        return in_steps(self._forget(lambda topic_id: topic_id in topic_ids))
 
-    def forget_gone(self) -> Decision[bool]:
-        """Forget those of topics that were deleted while nobody led; True as for `topics_deleted`."""
-        return self._forget(key for key in self.states if self._partitions(key.topic_id) is None)
+    def forget_gone(self) -> Steps:
+        """Forget those of topics that were deleted while nobody led."""
+        return in_steps(self._forget(lambda topic_id: self._partitions(topic_id) is None))
+
+    def _forget(self, is_gone: Callable[[bytes], bool]) -> Iterator[Piece]:
+        states = self.states
+        for key in tuple(states):
+            if key in states and is_gone(key.topic_id):
+                yield RECORD_COST, (tombstone(key),)
+            else:
+                yield 1, ()
 
     def expire(self, now: int) -> Decision[None]:
         """Write a snapshot of what has had none for long, so that the log behind it can go; not while all is quiet."""
         self._cold_at = now + COLD_MS
-        if all(state.create_timestamp != state.write_timestamp for state in self.states.values()):
+        is_quiet = all(state.create_timestamp != state.write_timestamp for state in self.states.values())
+        if is_quiet and not self._is_under_way:
             return Decision(None)
+        cold = (each for each in self.states.items() if now - each[1].write_timestamp >= COLD_MS)
         records = tuple(
             snapshot_record(key, replace(state, snapshot_epoch=state.snapshot_epoch + 1, write_timestamp=now))
-            for key, state in self.states.items()
-            if now - state.write_timestamp >= COLD_MS
+            for key, state in islice(cold, _SNAPSHOTS_MAX)
         )
+        self._is_under_way = len(records) == _SNAPSHOTS_MAX
+        if self._is_under_way:
+            self._cold_at = now + _MORE_MS
         return Decision(None, records)
-
-    @staticmethod
-    def _forget(keys: Iterable[ShareKey]) -> Decision[bool]:
-        records = tuple(tombstone(key) for key in islice(keys, _FORGOTTEN_MAX))
-        return Decision(len(records) == _FORGOTTEN_MAX, records)
 
     def _record(self, key: ShareKey, change: PartitionState, now: int) -> KeyedRecord:
         known = self.states[key]

@@ -8,6 +8,7 @@ looks for anomalies in what the clients of a real cluster have recorded.
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 from ottla.sim.cluster import simulation as cluster
 from ottla.sim.history import command as history
@@ -30,11 +31,12 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--steps", type=int, default=60, help="how many of the last steps to show of a failure"
     )
+    parser.add_argument("--python", action="store_true", help="do without the compiled parts (cluster)")
     asked = parser.parse_args(words)
     known = quorum.SCENARIOS if asked.subject == "quorum" else cluster.SCENARIOS
     if asked.scenario and asked.scenario not in known:
         parser.error(f"{asked.scenario} is no scenario of {asked.subject}: {', '.join(known)}")
-    run = _run_quorum if asked.subject == "quorum" else _run_cluster
+    run = _run_quorum if asked.subject == "quorum" else partial(_run_cluster, in_python=asked.python)
     without = [each for each in asked.without.split(",") if each]
     for scenario in [asked.scenario] if asked.scenario else known:
         told = ""
@@ -53,9 +55,11 @@ def _run_quorum(scenario: str, seed: int, without: list[str], steps: int) -> tup
     return ("" if failure is None else tell_quorum(quorum.shrink(failure), steps)), ""
 
 
-def _run_cluster(scenario: str, seed: int, without: list[str], steps: int) -> tuple[str, str]:
+def _run_cluster(
+    scenario: str, seed: int, without: list[str], steps: int, *, in_python: bool
+) -> tuple[str, str]:
     """Run one seed; return how it failed, or nothing, and the digest by which two runs are known to be the same."""
-    outcome = cluster.simulate(scenario, seed, without)
+    outcome = cluster.simulate(scenario, seed, without, in_python=in_python)
     if outcome.violation is None:
         return "", f"; the last run is {outcome.digest:08x}"
     return cluster.tell(cluster.shrink(outcome), steps), ""

@@ -82,6 +82,9 @@ class Transactions:
         else:
             self._timers.set(transactional_id, deadline_ms)
 
+    def clock_jumped(self, by_ms: Millis) -> None:
+        """Go on: transactions run out of time by the wall clock's timestamps, which are in the log, as in Kafka."""
+
     def expire(self, now: Millis) -> Decision[None]:
         """Abort what is open too long, and forget the ids that nobody used for long."""
         due = self._timers.due(now)
@@ -129,6 +132,10 @@ class Transactions:
     ) -> Decision[EndTxnResponse]:
         """EndTxn; raises ProducerIdNeeded."""
         return ending.end(self._ledger, request, version, now, producer_id)
+
+    def awaits(self, markers: SendMarkers) -> bool:
+        """Whether the end that `markers` were asked for is the one in hand."""
+        return self._ledger.sending.get(markers.transactional_id) is markers
 
     def markers_written(self, markers: SendMarkers, now: Millis) -> Decision[None]:
         """Complete the transaction that `markers` were asked for, once all of them are written."""

@@ -6,7 +6,10 @@
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <structmember.h>
 #include <stdint.h>
+
+#include "_walk.h"
 
 #define VARINT_SHIFT_MAX 28
 #define VARLONG_SHIFT_MAX 63
@@ -289,6 +292,112 @@ static PyObject *columns(PyObject *self, PyObject *const *args, Py_ssize_t given
     return PyBool_FromLong(sound);
 }
 
+/* `Walk`: a pass over records as an object, the twin of `record_walk.PlainWalk`. */
+
+#define UNHELD_BYTES (16 << 10) /* a longer piece lets other threads run */
+
+typedef struct {
+    PyObject_HEAD
+    Walk walk;
+} WalkObject;
+
+static PyObject *walk_new(PyTypeObject *cls, PyObject *args, PyObject *named)
+{
+    PyObject *append_time;
+    long long count, base_time, earliest, latest, low, high, delta, fixed = 0;
+    int is_dense, is_keyed;
+    if (!PyArg_ParseTuple(args, "LLOppLLLLL", &count, &base_time, &append_time, &is_dense, &is_keyed, &earliest, &latest,
+                          &low, &high, &delta))
+        return NULL;
+    if (append_time != Py_None && (fixed = PyLong_AsLongLong(append_time)) == -1 && PyErr_Occurred())
+        return NULL;
+    WalkObject *self = (WalkObject *)cls->tp_alloc(cls, 0);
+    if (self == NULL)
+        return NULL;
+    Walk *walk = &self->walk;
+    walk->count = count;
+    walk->base_time = base_time;
+    walk->is_append_time = append_time != Py_None;
+    walk->append_time = fixed;
+    walk->is_dense = is_dense;
+    walk->is_keyed = is_keyed;
+    walk->earliest = earliest;
+    walk->latest = latest;
+    walk->find_low = low;
+    walk->find_high = high;
+    walk->find_delta = delta;
+    walk_begin(walk);
+    return (PyObject *)self;
+}
+
+static PyObject *walk_feed_object(PyObject *self, PyObject *piece)
+{
+    Py_buffer held;
+    int more;
+    if (PyObject_GetBuffer(piece, &held, PyBUF_SIMPLE) < 0)
+        return NULL;
+    Walk *walk = &((WalkObject *)self)->walk;
+    if (held.len < UNHELD_BYTES)
+        more = walk_feed(walk, held.buf, held.len);
+    else {
+        Py_BEGIN_ALLOW_THREADS
+        more = walk_feed(walk, held.buf, held.len);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&held);
+    return PyBool_FromLong(more);
+}
+
+static PyObject *walk_end_object(PyObject *self, PyObject *unused)
+{
+    return PyLong_FromLong(walk_end(&((WalkObject *)self)->walk));
+}
+
+static PyObject *walk_bad(PyObject *self, void *unused)
+{
+    Walk *walk = &((WalkObject *)self)->walk;
+    PyObject *all = PyTuple_New(walk->bad_count);
+    for (int i = 0; all != NULL && i < walk->bad_count; i++) {
+        PyObject *number = PyLong_FromLongLong(walk->bad[i]);
+        if (number == NULL)
+            Py_CLEAR(all);
+        else
+            PyTuple_SET_ITEM(all, i, number);
+    }
+    return all;
+}
+
+static PyObject *walk_found(PyObject *self, void *unused) { return PyBool_FromLong(((WalkObject *)self)->walk.found); }
+static PyObject *walk_late(PyObject *self, void *unused) { return PyBool_FromLong(((WalkObject *)self)->walk.is_late); }
+
+static PyMemberDef walk_members[] = {
+    {"fault", T_INT, offsetof(WalkObject, walk.fault), READONLY},
+    {"index", T_LONGLONG, offsetof(WalkObject, walk.index), READONLY},
+    {"max_time", T_LONGLONG, offsetof(WalkObject, walk.max_time), READONLY},
+    {"found_time", T_LONGLONG, offsetof(WalkObject, walk.found_time), READONLY},
+    {"found_delta", T_LONGLONG, offsetof(WalkObject, walk.found_delta), READONLY},
+    {NULL},
+};
+
+static PyGetSetDef walk_getters[] = {{"bad", walk_bad}, {"found", walk_found}, {"is_late", walk_late}, {NULL}};
+
+static PyMethodDef walk_methods[] = {
+    {"feed", walk_feed_object, METH_O, "feed(piece): go on with the next piece; False once there is no need for more."},
+    {"end", walk_end_object, METH_NOARGS, "end(): say that no more comes, and return the fault."},
+    {NULL},
+};
+
+static PyTypeObject WalkType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "ottla.wire._records.Walk",
+    .tp_basicsize = sizeof(WalkObject),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "A pass over the records of a batch, a piece at a time.",
+    .tp_new = walk_new,
+    .tp_methods = walk_methods,
+    .tp_members = walk_members,
+    .tp_getset = walk_getters,
+};
+
 static PyMethodDef functions[] = {
     {"sound", (PyCFunction)(void (*)(void))sound, METH_FASTCALL,
      "sound(body, count, below): how many of `count` records begin before a relative offset; -1 if not all are sound."},
@@ -305,5 +414,8 @@ static struct PyModuleDef module = {
 
 PyMODINIT_FUNC PyInit__records(void)
 {
-    return PyModule_Create(&module);
+    PyObject *made = PyType_Ready(&WalkType) < 0 ? NULL : PyModule_Create(&module);
+    if (made != NULL && PyModule_AddObjectRef(made, "Walk", (PyObject *)&WalkType) < 0)
+        Py_CLEAR(made);
+    return made;
 }

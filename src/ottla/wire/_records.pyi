@@ -27,3 +27,29 @@ def columns(
     append_time: int | None,
     /,
 ) -> bool: ...
+
+class Walk:
+    fault: int
+    index: int
+    max_time: int
+    bad: tuple[int, ...]
+    is_late: bool
+    found: bool
+    found_time: int
+    found_delta: int
+    def __init__(
+        self,
+        count: int,
+        base_time: int,
+        append_time: int | None,
+        is_dense: bool,
+        is_keyed: bool,
+        earliest: int,
+        latest: int,
+        find_low: int,
+        find_high: int,
+        find_delta: int,
+        /,
+    ) -> None: ...
+    def feed(self, piece: Any, /) -> bool: ...
+    def end(self) -> int: ...

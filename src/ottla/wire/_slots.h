@@ -50,6 +50,20 @@ static int learn_slots(PyObject *classes, const Class *wanted, const Slot *slots
     return 0;
 }
 
+/* Learn a number from the same dict, so that it stands in one place, in Python. */
+static inline int learn_number(PyObject *known, const char *name, int64_t *number)
+{
+    PyObject *value = PyDict_GetItemString(known, name);
+    int overflow = 0;
+    if (value != NULL && PyLong_CheckExact(value))
+        *number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (value == NULL || !PyLong_CheckExact(value) || overflow) {
+        PyErr_Format(PyExc_TypeError, "there is no number %s", name);
+        return -1;
+    }
+    return 0;
+}
+
 /* An int that fits; 0 where there is none. */
 static inline int whole(PyObject *value, int64_t *number)
 {

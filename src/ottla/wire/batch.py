@@ -36,6 +36,7 @@ NO_TIMESTAMP = -1
 SEQUENCE_MAX = 0x7FFF_FFFF
 
 _BATCH_LENGTH_MIN = BATCH_HEADER_SIZE - LOG_OVERHEAD
+_CONTROL_BYTES_MAX = 1 << 16
 _LEADER_EPOCH_AT = 12
 _CRC_AT = 17
 CRC_FROM = 21
@@ -245,11 +246,14 @@ def record_bytes(buf: Buffer, pos: int, batch: Batch, size_bytes_max: int | None
     return decompress(batch.codec, body, size_bytes_max)
 
 
+def read_control_batch(buf: Buffer, pos: int = 0) -> list[Record]:
+    """Return the records of a control batch, of which there are few and short ones, or ProtocolError says otherwise."""
+    return read_records(buf, pos, size_bytes_max=_CONTROL_BYTES_MAX)
+
+
 def read_records(buf: Buffer, pos: int = 0, *, size_bytes_max: int | None = None) -> list[Record]:
     """Return the records of the batch at `pos`; the CRC is the caller's to check."""
     batch = Batch.parse(buf, pos)
-    if batch.record_count < 0:
-        raise ProtocolError(f"batch claims {batch.record_count} records")
     return decode_records(
         record_bytes(buf, pos, batch, size_bytes_max),
         batch.record_count,

@@ -147,6 +147,11 @@ class ErrorCode(enum.IntEnum):
     STREAMS_TOPOLOGY_FENCED = 132
     SHARE_SESSION_LIMIT_REACHED = 133
 
+    @classmethod
+    def _missing_(cls, value: object) -> "ErrorCode | None":
+        """A code that a newer peer knows and we do not is UNKNOWN_SERVER_ERROR, as in Kafka."""
+        return cls.UNKNOWN_SERVER_ERROR if isinstance(value, int) else None
+
     @property
     def retriable(self) -> bool:
         """Whether the same request may succeed later, or after the client refreshed its metadata."""

@@ -108,6 +108,8 @@ def decode_records(
     pos = 0
     timestamp = 0 if append_time_ms is None else append_time_ms
     headers: Headers
+    if count < 0:
+        raise ProtocolError(f"batch claims {count} records")
     try:
         for _ in range(count):
             number = data[pos]
@@ -235,6 +237,8 @@ def walk(data: bytes, count: int) -> Iterator[Span]:
     new = tuple.__new__
     data_end = len(data)
     pos = 0
+    if count < 0:
+        raise ProtocolError(f"batch claims {count} records")
     try:
         for _ in range(count):
             start = pos

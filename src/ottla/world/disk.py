@@ -3,8 +3,9 @@
 D1  `File.append` writes all of its bytes at `size`, or raises OSError and leaves the file as long as it was.
 D2  `write_atomic` leaves either the old content or the new one, whatever happens in between.
 D3  A handle opens its descriptor on first use, and `rest()` closes it until the next use, so that thousands of logs
-    need not hold thousands of descriptors. Pins and rests are only taken on the loop, so a thread that syncs a pinned
-    file never finds its descriptor closed or reused.
+    need not hold thousands of descriptors. All of that happens on the loop; `sync` alone runs in threads, and only
+    while the file is pinned. To pin a file opens it, and a pinned one is closed when the last pin goes, whoever asks
+    for that sooner: so a thread neither opens a descriptor, nor finds one that is closed or another file's by then.
 
 Buffers are anything with the buffer protocol; paths are plain strings.
 """
@@ -16,7 +17,7 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Protocol
 
@@ -31,7 +32,7 @@ class File(Protocol):
 
     path: str
     size: int
-    pins: int  # how many threads are at work on it; a pinned file does not rest
+    pins: int  # how many threads are at work on it: it is open as long (D3); to raise it may fail as `open` does
 
     def append(self, data: Bytes) -> None:
         """Write `data` at the end, wholly or not at all."""
@@ -60,6 +61,19 @@ class File(Protocol):
     def close(self) -> None:
         """Give the descriptor back for good."""
         ...
+
+
+def pin_all(files: Iterable[File]) -> None:
+    """Pin files for a thread, all or, when one cannot be opened, none."""
+    pinned: list[File] = []
+    try:
+        for file in files:
+            file.pins += 1
+            pinned.append(file)
+    except BaseException:
+        for file in pinned:
+            file.pins -= 1
+        raise
 
 
 class Lock(Protocol):
@@ -157,13 +171,27 @@ class Disk(Protocol):
 class RealFile:
     """A file of the operating system, addressed by position, so reads and appends never share a cursor."""
 
-    __slots__ = ("_fd", "path", "pins", "size")
+    __slots__ = ("_fd", "_is_done", "_pins", "path", "size")
 
     def __init__(self, path: str, size: int) -> None:
         self.path = path
         self.size = size
-        self.pins = 0
+        self._pins = 0
+        self._is_done = False  # to be closed with the last pin
         self._fd = -1
+
+    @property
+    def pins(self) -> int:
+        """How many threads are at work on it (D3)."""
+        return self._pins
+
+    @pins.setter
+    def pins(self, count: int) -> None:
+        if self._fd < 0 and count > self._pins:
+            self._open()
+        self._pins = count
+        if count == 0 and self._is_done:
+            self.close()
 
     def _open(self) -> int:
         fd = self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -221,14 +249,15 @@ class RealFile:
 
     def rest(self) -> None:
         """Give the descriptor back; the next use opens it again. A pinned file stays open."""
-        if self.pins == 0:
+        if self._pins == 0:
             self.close()
 
     def close(self) -> None:
-        """Give the descriptor back."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        """Give the descriptor back, as soon as no thread is at work on it."""
+        self._is_done = self._pins > 0
+        if self._fd >= 0 and not self._is_done:
+            fd, self._fd = self._fd, -1
+            os.close(fd)
 
 
 class RealLock:

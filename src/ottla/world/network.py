@@ -1,9 +1,12 @@
 """Sockets: listening, and how many descriptors the process may hold."""
 
 import asyncio
+import fcntl
 import os
 import resource
 import socket
+import sys
+import termios
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
@@ -60,6 +63,10 @@ class Network(Protocol):
         """Return a way past the transport straight into its socket, or None where there is none."""
         ...
 
+    def descriptors_max(self) -> int:
+        """Return how many descriptors, of files and of sockets, the process may have open."""
+        ...
+
 
 class Pusher:
     """A way past a transport straight into its socket. Whoever uses it makes sure that the transport is open and holds
@@ -77,6 +84,16 @@ class Pusher:
             return os.writev(self.descriptor, parts)
         except OSError:
             return 0  # full, or broken: the transport finds out which
+
+
+def unsent_bytes(push: Push | None) -> int:
+    """Return how many bytes the kernel holds that the peer has not taken; 0 where that cannot be asked."""
+    if not isinstance(push, Pusher):
+        return 0
+    try:
+        return int.from_bytes(fcntl.ioctl(push.descriptor, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
+    except OSError:
+        return 0
 
 
 class RealListening:
@@ -120,7 +137,12 @@ class RealNetwork:
         receive_bytes: int = SYSTEMS_CHOICE,
     ) -> P:
         """Connect to whichever address of the host answers, and return the protocol; OSError says why not."""
-        transport, made = await asyncio.get_running_loop().create_connection(protocol, host, port)
+        if "\0" in host:  # the loop would look up what stands before it
+            raise socket.gaierror(socket.EAI_NONAME, f"no host name: {host!r}")
+        try:
+            transport, made = await asyncio.get_running_loop().create_connection(protocol, host, port)
+        except (ValueError, OverflowError) as error:  # a label that is too long, a port that cannot be
+            raise socket.gaierror(socket.EAI_NONAME, f"cannot connect to {host!r}:{port}: {error}") from error
         connected = transport.get_extra_info("socket")
         for option, size in ((socket.SO_SNDBUF, send_bytes), (socket.SO_RCVBUF, receive_bytes)):
             if size != SYSTEMS_CHOICE:
@@ -143,6 +165,12 @@ class RealNetwork:
         if transport.get_extra_info("sslcontext") is not None:
             return None
         return Pusher(transport.get_extra_info("socket").fileno())
+
+    @staticmethod
+    def descriptors_max() -> int:
+        """Return how many descriptors, of files and of sockets, the process may have open."""
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return sys.maxsize if soft == resource.RLIM_INFINITY else soft
 
 
 def host_name() -> str:

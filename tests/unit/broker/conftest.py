@@ -16,7 +16,7 @@ from ottla.broker.internal_topics import OFFSETS
 from ottla.broker.share_coordination import ShareCoordination
 from ottla.broker.transaction_coordination import TransactionCoordination
 from ottla.broker.versions import ApiVersions
-from ottla.channel.connection import Connections
+from ottla.channel.connections import Connections
 from ottla.controller.controller import Controller
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
@@ -83,7 +83,7 @@ class StillTimers:
 
     def run(self):
         """Run everything that is due, and what becomes due by that."""
-        for _ in range(100_000):
+        for _ in range(10_000):
             ready = [timer for timer in self.waiting if timer.due <= self._clock.ms + 0.5]
             if not ready:
                 self._due = self.waiting
@@ -159,7 +159,15 @@ class Station:
         )
         self.broker.share = ShareCoordination(self.broker, self.reports.append)
         self.connection = SimpleNamespace(
-            listener=LISTENER, peer="127.0.0.1", closed=False, on_close=[], pace=None
+            listener=LISTENER,
+            peer="127.0.0.1",
+            closed=False,
+            on_close=[],
+            pace=None,
+            held=0,
+            is_corked=False,
+            keep=lambda *_: None,
+            connections=self.connections,
         )
         self.quorum.listen(self._follow)
         self.quorum.start(self._lead)

@@ -172,6 +172,18 @@ def test_an_unknown_kind_spoils_the_whole_request(station):
     assert [each.error_code for each in results] == [ErrorCode.INVALID_REQUEST] * 2
 
 
+def test_a_resource_that_is_named_often_is_described_twice_at_most(station):
+    station.create("t")
+    resource = DescribeConfigsRequest.DescribeConfigsResource
+    resources = [resource(resource_type=4, resource_name="1", configuration_keys=None)] * 1000
+    resources += [resource(resource_type=2, resource_name="t", configuration_keys=["retention.ms"])] * 2
+    resources += [resource(resource_type=2, resource_name="t", configuration_keys=["segment.ms"])]
+    results = station.ask(DESCRIBE, DescribeConfigsRequest(resources=resources)).results
+    assert [(each.resource_name, each.error_code) for each in results] == [("1", 0)] * 2 + [("t", 0)] * 3
+    names = [[entry.name for entry in each.configs] for each in results[2:]]
+    assert names == [["retention.ms"], ["retention.ms"], ["segment.ms"]]
+
+
 def test_a_group_inherits_from_the_broker(make_station):
     station = make_station(**{"group.consumer.session.timeout.ms": "46000"})
     assert change(station, ConfigType.GROUP, "g", ("consumer.heartbeat.interval.ms", SET, "6000"))[0] == 0

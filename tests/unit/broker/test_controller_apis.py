@@ -68,7 +68,7 @@ def beat(station, epoch, connection=None, **wishes):
 
 def line():
     """A connection."""
-    return SimpleNamespace(listener="PLAINTEXT", peer="127.0.0.1", closed=False, on_close=[])
+    return SimpleNamespace(listener="PLAINTEXT", peer="127.0.0.1", closed=False, on_close=[], held=0, is_corked=False)
 
 
 def close(connection):

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ottla.broker import coordinators
 from ottla.broker.apis import (
     add_partitions_to_txn,
     describe_groups,
@@ -45,6 +46,13 @@ from ottla.wire.record import Record
 )
 def test_a_name_belongs_where_java_says(name, java_hash):
     assert partition_of(name, 50) == abs(java_hash) % 50
+
+
+def test_long_names_are_not_kept():
+    """Ten thousand of the longest would be 320 MB."""
+    kept = coordinators._partition_of.cache_info().currsize
+    assert partition_of("long" * 8000, 50) == abs(-661_691_648) % 50
+    assert coordinators._partition_of.cache_info().currsize == kept
 
 
 def test_the_smallest_hash_is_no_trap():
@@ -132,6 +140,11 @@ def test_groups_of_all_partitions_are_listed_and_described(station):
     assert sorted(group.group_id for group in listed.groups) == ["a", "b", "c"]
     described = station.ask(describe_groups.API, DescribeGroupsRequest(groups=["b", "a"]), 5)
     assert {group.group_id: group.group_state for group in described.groups} == {"a": "Empty", "b": "Empty"}
+    described = station.ask(describe_groups.API, DescribeGroupsRequest(groups=["b", "a"] * 50), 5)
+    assert sorted(group.group_id for group in described.groups) == ["a", "a", "b", "b"]  # and no more
+    asked = OffsetFetchRequest.OffsetFetchRequestGroup(group_id="a", topics=None)
+    fetched = station.ask(offset_fetch.API, OffsetFetchRequest(groups=[asked] * 50), 9)
+    assert [group.group_id for group in fetched.groups] == ["a", "a"]
 
 
 class Writer:

@@ -8,11 +8,13 @@ import pytest
 
 from ottla.broker.apis import produce
 from ottla.broker.dispatch import Dispatcher
-from ottla.wire.batch import build_batch
+from ottla.wire.batch import BATCH_HEADER_SIZE, Batch, assemble, build_batch
 from ottla.wire.compression import Codec
 from ottla.wire.errors import BrokerError, ErrorCode
-from ottla.wire.messages.produce import ProduceRequest
+from ottla.wire.messages.produce import ProduceRequest, ProduceResponse
 from ottla.wire.record import Record
+from ottla.wire.record_walk import PlainWalk
+from tests.unit.broker.conftest import Station
 
 Topic = ProduceRequest.TopicProduceData
 Part = Topic.PartitionProduceData
@@ -21,6 +23,18 @@ NOW = 1_700_000_000_000
 
 def batch(size=10, **how):
     return build_batch([Record(0, NOW, b"k", bytes(size), ())], **how)
+
+
+def lying():
+    """A batch whose header names a later time than its record."""
+    whole = batch()
+    return assemble(Batch.parse(whole)._replace(max_timestamp=NOW + 5), whole[BATCH_HEADER_SIZE:])
+
+
+def unreadable(body, count=1, codec=0, **how):
+    """A batch with a right header and checksum over anything."""
+    header = Batch.parse(batch(**how))._replace(record_count=count, last_offset_delta=count - 1)
+    return assemble(header._replace(attributes=header.attributes | codec), body)
 
 
 def spoilt():
@@ -42,6 +56,34 @@ BATCHES = {
     "cut short": batch()[:40],
     "empty": b"",
     "two batches": batch() + batch(),
+    "no records": unreadable(b"\xff" * 40),
+    "fewer than it says": unreadable(b"\0", 1000),
+    "no zstd": unreadable(b"\xff" * 40, codec=Codec.ZSTD),
+    "no gzip": unreadable(b"\xff" * 40, codec=Codec.GZIP),
+    "no lz4": unreadable(b"\xff" * 40, codec=Codec.LZ4),
+    "no snappy": unreadable(b"\xff" * 40, codec=Codec.SNAPPY),
+    "without a key": build_batch([Record(0, NOW, None, b"v", ())]),
+    "compressed, without a key": build_batch([Record(0, NOW, None, b"v", ())], codec=Codec.LZ4),
+    "of the broker's time": batch(log_append_time_ms=NOW),
+    "of the future": build_batch([Record(0, NOW + (1 << 40), b"k", b"v", ())]),
+    "with a wrong greatest time": lying(),
+    "out of sequence and compressed": batch(
+        codec=Codec.GZIP, producer_id=6, producer_epoch=0, base_sequence=7
+    ),
+}
+
+# The settings of topics under which a batch is more than checked.
+TOPICS = {
+    "default": {},
+    "append time": {"message_timestamp_type": "LogAppendTime"},
+    "compacted": {"cleanup_policy": "compact"},
+    "zstd": {"compression_type": "zstd"},
+    "uncompressed": {"compression_type": "uncompressed"},
+    "all of it": {
+        "message_timestamp_type": "LogAppendTime",
+        "cleanup_policy": "compact,delete",
+        "compression_type": "gzip",
+    },
 }
 
 
@@ -55,9 +97,9 @@ def request(version, records, topic_id, *, name="t", indexes=(0,), acks=1, **fie
 class Road:
     """One broker, asked over the wire; with or without the lane."""
 
-    def __init__(self, station, *, lane):
+    def __init__(self, station, *, lane, **topic):
         self.station = station
-        self.topic_id = station.create("t", partitions=2).id
+        self.topic_id = station.create("t", partitions=2, **topic).id
         station.table.by_name("t", 0)
         self.replies = []
         self.dispatcher = Dispatcher((produce.API,), station.broker, self.replies.append)
@@ -89,8 +131,6 @@ class Road:
 
 @pytest.fixture
 def roads(make_station, tmp_path):
-    from tests.unit.broker.conftest import Station
-
     return Road(Station(tmp_path / "a"), lane=True), Road(Station(tmp_path / "b"), lane=False)
 
 
@@ -105,6 +145,67 @@ def test_both_roads_lead_to_the_same_place(roads, version, kind):
         partition = road.station.table.by_name("t", 0)
         told.append((road.replies, partition.log.end_offset, partition.produce_requests, partition.bytes_in))
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("kind", BATCHES)
+@pytest.mark.parametrize("settings", TOPICS)
+@pytest.mark.parametrize("version", [9, 13])
+def test_whatever_the_topic_both_roads_lead_to_the_same_place(tmp_path, version, settings, kind):
+    told = []
+    for name in "ab":
+        road = Road(Station(tmp_path / name), lane=name == "a", **TOPICS[settings])
+        known = {"producer_id": 6, "producer_epoch": 0, "base_sequence": 0}
+        for records in (batch(**known), BATCHES[kind], batch(), BATCHES[kind]):
+            road.send(version, request(version, bytearray(records), road.topic_id))
+        log = road.station.table.by_name("t", 0).log
+        told.append((road.replies, log.end_offset, bytes(log.read(0, 1 << 20, log.end_offset))))
+        road.station.close()
+    assert told[0] == told[1]
+
+
+def answer_to(road, records):
+    written = road.send(13, request(13, bytearray(records), road.topic_id))
+    return ProduceResponse.decode(written[9:], 13).responses[0].partition_responses[0]
+
+
+@pytest.mark.parametrize("settings", ["append time", "all of it"])
+def test_a_refused_batch_is_left_as_it_came(tmp_path, settings):
+    """Found by reading: its timestamps were rewritten first, and then refused for that."""
+    road = Road(Station(tmp_path), lane=True, **TOPICS[settings])
+    known = {"producer_id": 6, "producer_epoch": 0}
+    assert answer_to(road, batch(**known, base_sequence=0)).error_code == 0
+    assert (
+        answer_to(road, batch(**known, base_sequence=7)).error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    )
+    assert answer_to(road, batch(**known, base_sequence=1)).error_code == 0
+    road.station.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        ("no records", ErrorCode.INVALID_RECORD),
+        ("fewer than it says", ErrorCode.INVALID_RECORD),
+        ("no zstd", ErrorCode.INVALID_RECORD),
+        ("no gzip", ErrorCode.INVALID_RECORD),
+        ("no lz4", ErrorCode.INVALID_RECORD),
+        ("no snappy", ErrorCode.INVALID_RECORD),
+        ("with a wrong greatest time", ErrorCode.NONE),
+    ],
+)
+@pytest.mark.parametrize("settings", TOPICS)
+@pytest.mark.parametrize("compiled", [True, False])
+def test_what_cannot_be_read_is_not_stored(tmp_path, monkeypatch, settings, kind, code, compiled):
+    if not compiled:
+        monkeypatch.setattr("ottla.log.log._append_plain", None)
+        monkeypatch.setattr("ottla.wire.record_walk.Walk", PlainWalk)
+    road = Road(Station(tmp_path), lane=True, **TOPICS[settings])
+    assert answer_to(road, BATCHES[kind]).error_code == code
+    log = road.station.table.by_name("t", 0).log
+    assert log.end_offset == (code is ErrorCode.NONE)
+    if code is ErrorCode.NONE and settings == "default":
+        assert log.max_timestamp().timestamp == NOW, "the header says what the record says"
+    road.station.close()
 
 
 @pytest.mark.parametrize("version", [9, 12, 13])
@@ -152,7 +253,7 @@ def test_a_request_cut_anywhere_is_left_alone(roads):
 def test_an_answer_waits_until_its_records_are_durable(roads, version, failure):
     for road in roads:
         road.connection.owe = road.replies.append
-        road.connection.settle = lambda: None
+        road.connection.settle = lambda _: None
         partition = road.station.table.by_name("t", 0)
         partition._flusher = SimpleNamespace(appended=lambda _: None)
         pending = road.send(version, request(version, batch(), road.topic_id))

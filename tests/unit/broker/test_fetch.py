@@ -1,9 +1,14 @@
 """Fetch: whole batches, limits, isolation, waiting, sessions that say only what is news."""
 
+import errno
+import os
+from types import SimpleNamespace
+
 import pytest
 
 from ottla.broker.api import Pending
 from ottla.broker.apis import fetch
+from ottla.broker.fetch_session import UNKNOWN_MAX
 from ottla.wire.batch import scan
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.fetch import FetchRequest
@@ -52,6 +57,15 @@ def test_a_fetch_inside_a_batch_gets_the_whole_batch(station):
     station.produce("t", count=5)
     station.produce("t", count=5)
     part = parts(station.ask(fetch.API, request(("t", 0, 7)), 11))["t", 0]
+    assert offsets(part) == [5]
+
+
+def test_a_partition_that_is_named_often_is_read_once_as_it_was_named_last(station):
+    station.create("t")
+    station.produce("t", count=5)
+    station.produce("t", count=5)
+    response = station.ask(fetch.API, request(*[("t", 0, 0)] * 100, ("t", 0, 5)), 11)
+    ((part,),) = [topic.partitions for topic in response.responses]
     assert offsets(part) == [5]
 
 
@@ -223,6 +237,21 @@ def test_a_session_tells_only_news(station):
     assert parts(client.fetch()) == {}
 
 
+def test_a_session_does_not_remember_more_partitions_than_there_are(station):
+    station.create("t", partitions=3)
+    sessions, most = station.broker.fetch_sessions, UNKNOWN_MAX + 3
+    client = Client(station)
+    found = parts(client.fetch(*[("t", index, 0) for index in range(most + 1)]))
+    assert len(found) == most + 1, "all of them are answered"
+    assert found["t", 3].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert client.id == 0 and len(sessions) == 0
+    client = Client(station)
+    client.fetch(*[("t", index, 0) for index in range(most)])
+    assert client.id and len(sessions) == 1
+    grown = client.fetch(("t", most, 0), ("t", most + 1, 0))
+    assert grown.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND and len(sessions) == 0
+
+
 def test_a_parked_session_wakes(station):
     station.create("t", partitions=2)
     client = Client(station)
@@ -265,6 +294,19 @@ def test_sessions_are_checked(station):
     assert closed.error_code == 0 and closed.session_id == 0
     assert len(station.broker.fetch_sessions) == 0
     assert not station.table.by_name("t", 0).readers
+
+
+def test_a_session_that_goes_on_at_an_earlier_version_hears_of_no_branch(station):
+    station.create("t")
+    station.produce("t", count=3)
+    wish = request(("t", 0, 9), session_epoch=0)
+    wish.topics[0].partitions[0].last_fetched_epoch = 0
+    opened = station.ask(fetch.API, wish, 12)
+    assert parts(opened)["t", 0].diverging_epoch is not None
+    station.produce("t", count=1)
+    answer = station.ask(fetch.API, request(session_id=opened.session_id, session_epoch=1), 9)
+    assert parts(answer)["t", 0].error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+    assert answer.encode(9)
 
 
 def test_read_committed_stops_at_the_last_stable_offset(station):
@@ -317,3 +359,121 @@ def test_whoever_reads_committed_hears_of_another_epoch_all_the_same(station):
     partition.lead(partition.leader_epoch + 1)
     station.settle()
     assert parts(waiting._message)["t", 0].error_code == ErrorCode.FENCED_LEADER_EPOCH
+
+
+INT_MIN = -(2**31)
+
+
+@pytest.mark.parametrize("version", fetch.API.versions)
+@pytest.mark.parametrize("size", [-1, -100_000, INT_MIN])
+@pytest.mark.parametrize("older", [True, False], ids=["older", "tail"])
+def test_a_negative_size_of_one_partition_is_answered_for_it_alone(station, version, size, older):
+    topic = station.create("t", partitions=2)
+    for index in (0, 1):
+        station.produce("t", index, count=2)
+        if older:
+            log = station.table.by_name("t", index).log
+            log.roll(log.end_offset)  # so that what was written is read from the file, by the index
+        station.produce("t", index)
+    name = topic.id if version >= 13 else "t"
+    found = parts(station.ask(fetch.API, request((name, 0, 0, size), (name, 1, 0)), version))
+    assert found[name, 0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert (found[name, 1].error_code, offsets(found[name, 1])) == (0, [0, 2][: 1 if older else 2])
+    assert all(each.offline is None for each in station.directories)
+    # At the end of the log nothing is read, and nothing refused, as in Kafka.
+    found = parts(station.ask(fetch.API, request((name, 0, 3, size)), version))
+    assert found[name, 0].error_code == 0
+
+
+@pytest.mark.parametrize("size", [-1, INT_MIN])
+def test_a_negative_size_of_a_request_is_answered_at_once_and_takes_nothing_offline(station, size):
+    station.create("t", partitions=2)
+    for index in (0, 1):
+        station.produce("t", index, count=2)
+        log = station.table.by_name("t", index).log
+        log.roll(log.end_offset)
+    wish = request(("t", 0, 0), ("t", 1, 0), max_bytes=size, max_wait_ms=500)
+    found = parts(station.ask(fetch.API, wish, 12))
+    assert found["t", 0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert offsets(found["t", 1]) == [0]  # as in Kafka, where the limit is then none but the first batch
+    assert all(each.offline is None for each in station.directories)
+    # min.bytes is never more than max.bytes: there is nothing to wait for.
+    wish = request(("t", 0, 2), max_bytes=size, max_wait_ms=500)
+    assert not isinstance(fetch.API.handle(wish, 12, station.connection, station.broker), Pending)
+
+
+@pytest.mark.parametrize("offset", [-1, -(2**63), 2**63 - 1])
+def test_an_offset_that_cannot_be_is_out_of_range(station, offset):
+    station.create("t")
+    station.produce("t", count=2)
+    found = parts(station.ask(fetch.API, request(("t", 0, offset), min_bytes=INT_MIN, max_wait_ms=INT_MIN), 12))
+    assert found["t", 0].error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+@pytest.mark.parametrize("code", [errno.EINVAL, errno.EBADF, errno.ESPIPE, errno.EFAULT, errno.ENAMETOOLONG])
+def test_an_error_that_our_own_argument_caused_takes_no_directory_offline(station, code, monkeypatch):
+    station.create("t")
+    station.produce("t", count=2)
+    log = station.table.by_name("t", 0).log
+    log.roll(log.end_offset)
+    station.produce("t")
+
+    def read(*_, **__):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(type(log._segments[0]), "read", read)
+    found = parts(station.ask(fetch.API, request(("t", 0, 0)), 12))
+    assert found["t", 0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert all(each.offline is None for each in station.directories)
+    assert station.directories[0].bugs.total == 1
+    assert any("test_fetch.py" in line for line in station.reports)  # with the way it came
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_growth_of_a_partition_that_was_not_due_counts_from_what_stood_at_parking(station, count):
+    station.create("t", partitions=3)
+    client = Client(station)
+    client.fetch(("t", 0, 0), ("t", 1, 0), ("t", 2, 0))
+    client.fetch()
+    wish = request(session_id=client.id, session_epoch=client.epoch, max_wait_ms=500, min_bytes=count * 1000)
+    pending = pend(station, wish)
+    for number in range(count):
+        assert pending._message is None
+        station.produce("t", number, size=1000)
+        station.settle()
+    assert sorted(parts(pending._message)) == [("t", number) for number in range(count)]
+
+
+def test_what_was_read_before_parking_counts_once(station):
+    station.create("t", partitions=2)
+    station.produce("t", 0, size=1000)
+    pending = pend(station, request(("t", 0, 0), ("t", 1, 0), max_wait_ms=500, min_bytes=3000))
+    station.produce("t", 0, size=500)
+    station.settle()
+    assert pending._message is None
+    station.produce("t", 1, size=1500)
+    station.settle()
+    assert sum(len(part.records) for part in parts(pending._message).values()) > 3000
+
+
+def test_what_was_written_before_parking_and_is_committed_after_counts(station):
+    station.create("t")
+    partition = station.produce("t")
+    flusher, partition._flusher = partition._flusher, SimpleNamespace(appended=lambda partition: None)
+    station.produce("t", size=1000)  # which the disk does not have yet
+    pending = pend(station, request(("t", 0, 1), max_wait_ms=500, min_bytes=1000))
+    flusher.appended(partition)
+    station.settle()
+    assert offsets(parts(pending._message)["t", 0]) == [1]
+
+
+def test_a_partition_that_grows_little_by_little_is_answered_when_there_is_enough(station):
+    station.create("t")
+    pending = pend(station, request(("t", 0, 0), max_wait_ms=500, min_bytes=5000))
+    for _ in range(4):
+        station.produce("t", size=1000)
+        station.settle()
+        assert pending._message is None
+    station.produce("t", size=1000)
+    station.settle()
+    assert offsets(parts(pending._message)["t", 0]) == [0, 1, 2, 3, 4]

@@ -1,5 +1,7 @@
 """DescribeLogDirs, AlterReplicaLogDirs, and the moves behind it."""
 
+import errno
+
 import pytest
 
 from ottla.broker.apis.alter_replica_log_dirs import API as ALTER
@@ -9,12 +11,14 @@ from ottla.broker.directories import record_misplaced
 from ottla.log.config import LogConfig
 from ottla.metadata.directory import UNASSIGNED
 from ottla.partition import move as module
+from ottla.partition.copy import agreed_end, cut_to
 from ottla.partition.move import Mover
-from ottla.wire.batch import scan
+from ottla.wire.batch import build_batch, scan
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from ottla.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from ottla.wire.record import Record
 from ottla.world.worker import InlineWorker
 
 
@@ -269,6 +273,46 @@ def test_retention_may_pass_a_move_by(station, monkeypatch):
     assert (future.start_offset, future.end_offset) == (15, 25)
 
 
+def test_a_log_that_is_cut_and_grows_again_during_a_move_is_copied_as_it_is(station):
+    """A follower's log may lose its end to another leader, and be longer than ever by the next piece."""
+    station.create("t")
+    station.produce("t", count=3)
+    partition, source, target = home(station)
+    for n in range(3, 10):
+        partition.log.append(build_batch([Record(0, 0, None, b"old%d" % n)]), 4, station.clock.now_ms())
+    future = target.create_log("t", 0, partition.topic_id, partition.log.config, future=True)
+    moving = module.Move(partition, source, target, future)
+    while moving.copy():
+        pass
+    assert future.end_offset == 10
+    cut_to(partition, 5)
+    for n in range(5, 20):
+        partition.log.append(build_batch([Record(0, 0, None, b"new%d" % n)]), 6, station.clock.now_ms())
+    while moving.copy():
+        pass
+    size = partition.log.size_bytes
+    assert bytes(future.read(0, size, 20)) == bytes(partition.log.read(0, size, 20))
+    assert future.epochs == partition.log.epochs
+
+
+def test_a_move_of_a_log_that_was_cut_copies_what_agrees_no_second_time(station):
+    station.create("t")
+    station.produce("t", count=3)
+    partition, source, target = home(station)
+    future = target.create_log("t", 0, partition.topic_id, partition.log.config, future=True)
+    moving = module.Move(partition, source, target, future)
+    for epoch in (2, 5):
+        for _ in range(4):
+            partition.log.append(build_batch([Record(0, 0, None, b"old")]), epoch, station.clock.now_ms())
+    while moving.copy():
+        pass
+    cut_to(partition, 7)  # all of epoch 5
+    assert agreed_end(future, partition.log) == 7
+    partition.log.append(build_batch([Record(0, 0, None, b"new")]), 6, station.clock.now_ms())
+    assert moving.copy() < 100
+    assert future.end_offset == 8
+
+
 def test_the_move_is_shown_while_it_goes_on(station):
     station.create("t")
     station.produce("t", count=10)
@@ -363,6 +407,63 @@ def test_a_log_that_cannot_be_read_ends_the_move_and_not_the_mover(station, monk
     assert first.log is source.logs["t", 0]
     assert second.log is elsewhere.logs["t", 1]
     assert "bad sector" in station.reports[-1]
+
+
+@pytest.mark.parametrize("where", ["copy", "thread"])
+def test_a_move_that_breaks_for_a_reason_nobody_expects_ends_no_other(station, monkeypatch, where):
+    class Breaking(InlineWorker):
+        broken = False
+
+        def run(self, work, done):
+            if where == "thread" and not self.broken:
+                self.broken = True
+                done(None, RuntimeError("nobody expects this"))
+            else:
+                super().run(work, done)
+
+    station.create("t", 2)
+    mover = Mover(station.table, Breaking(), station.timers, lambda *_: None, station.reports.append)
+    targets = []
+    for index in range(2):
+        station.produce("t", index, count=3)
+        partition, _, target = home(station, index=index)
+        targets.append((partition, target))
+        mover.start(partition, target)
+    real, struck = module.Move.copy, []
+
+    def copy(self):
+        if where == "copy" and self.partition is targets[0][0] and not struck:
+            struck.append(1)
+            raise RuntimeError("nobody expects this")
+        return real(self)
+
+    monkeypatch.setattr(module.Move, "copy", copy)
+    station.timers.run()
+    assert not mover.moves
+    assert any("nobody expects this" in text for text in station.reports)
+    homes = [mover.directory_of(partition) is target for partition, target in targets]
+    assert homes == [False, True], "the other has moved"
+    mover.start(*targets[0])
+    station.timers.run()
+    assert mover.directory_of(targets[0][0]) is targets[0][1], "and so does this one when it is asked again"
+
+
+def test_a_move_whose_old_log_cannot_be_removed_is_done_and_its_directory_offline(station, monkeypatch):
+    station.create("t")
+    station.produce("t", count=3)
+    partition, source, target = home(station)
+
+    def refuse(log):
+        raise OSError(errno.EIO, "the old disk is broken")
+
+    monkeypatch.setattr(source, "delete_log", refuse)
+    station.broker.mover.start(partition, target)
+    station.timers.run()
+    assert not station.broker.mover.moves
+    assert target.logs["t", 0] is partition.log
+    assert source.offline is not None
+    station.produce("t")
+    assert partition.log.end_offset == 4
 
 
 def test_an_interrupted_move_goes_on_after_the_next_start(station):

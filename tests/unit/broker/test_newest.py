@@ -26,12 +26,13 @@ class Reader:
         self.station, self.short = station, short
         self.peer, self.listener, self.session = "client", "PLAINTEXT", SimpleNamespace(client_id=b"")
         self.closed, self.pace, self.on_close, self.owed, self.got = False, None, [], deque(), []
+        self.held, self.is_corked = 0, False
         self.dispatcher = Dispatcher((fetch.API,), station.broker, self.got.append)
 
     def owe(self, reply):
         self.owed.append(reply)
 
-    def settle(self):
+    def settle(self, reply=None):
         self.got.append(b"".join(self.owed.popleft().parts))
 
     def reply(self, parts):

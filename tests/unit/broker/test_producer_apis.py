@@ -143,6 +143,61 @@ def test_a_block_smaller_than_the_crowd_is_followed_by_another(blocks, ids):
     assert taken == [0, 1, 2, 3, 4]
 
 
+def unforeseen(outcome):
+    raise RuntimeError("unforeseen")
+
+
+@pytest.mark.parametrize("answer", ["grant", "refuse"])
+def test_one_who_breaks_over_an_id_keeps_no_other_from_theirs(blocks, ids, answer):
+    taken, ids.report = [], (reports := []).append
+    for done in (taken.append, unforeseen, taken.append):
+        ids.take(done)
+    getattr(blocks, answer)()
+    assert len(taken) == 2
+    assert len(reports) == 1
+    assert "unforeseen" in reports[0]
+    ids.take(taken.append)
+    if answer == "refuse":
+        blocks.grant()
+    assert taken[-1] == (3 if answer == "grant" else 0)
+
+
+def test_one_who_breaks_over_an_id_at_hand_hears_of_it(blocks, ids):
+    """Whoever serves the request ends it then."""
+    ids.take(lambda _: None)
+    blocks.grant()
+    with pytest.raises(RuntimeError, match="unforeseen"):
+        ids.take(unforeseen)
+
+
+@pytest.mark.parametrize(("start", "size"), [(0, 0), (0, -5), (-1, 10)])
+def test_a_block_without_ids_is_a_refusal(blocks, ids, start, size):
+    """Another would be asked for at once, and so on without end."""
+    taken, ids.report = [], (reports := []).append
+    ids.take(taken.append)
+    blocks.next = start
+    blocks.grant(size)
+    assert [error.code for error in taken] == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+    assert len(reports) == 1
+    assert blocks.asked == []
+    blocks.next = 0
+    ids.take(taken.append)
+    blocks.grant()
+    assert taken[-1] == 0
+
+
+def test_a_question_that_cannot_be_asked_is_asked_again_by_the_next(blocks, ids, monkeypatch):
+    taken, ids.report = [], (reports := []).append
+    with monkeypatch.context() as broken:
+        broken.setattr(ids, "_ask_controller", lambda *arguments: unforeseen(None))
+        ids.take(taken.append)
+    assert [error.code for error in taken] == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+    assert "unforeseen" in reports[0]
+    ids.take(taken.append)
+    blocks.grant()
+    assert taken[-1] == 0
+
+
 # DescribeProducers
 
 
@@ -181,3 +236,15 @@ def test_partitions_that_cannot_be_described(station):
     assert invalid.error_message.startswith("Topic name is invalid")
     station.table._forget(("t", 0), station.broker.image.topics.by_name["t"].id)
     assert describe(station, "t", 0)[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_partition_that_is_named_often_is_described_twice_at_most(station):
+    station.create("t")
+    station.produce("t", count=2, producer_id=40, producer_epoch=3, base_sequence=0)
+    asked = DescribeProducersRequest.TopicRequest(name="t", partition_indexes=[0] * 100 + [7])
+    again = DescribeProducersRequest.TopicRequest(name="t", partition_indexes=[0, 7, 7])
+    first, second = station.ask(DESCRIBE_PRODUCERS, DescribeProducersRequest(topics=[asked, again])).topics
+    none = (7, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    assert [(each.partition_index, each.error_code) for each in first.partitions] == [(0, 0), (0, 0), none]
+    assert [(each.partition_index, each.error_code) for each in second.partitions] == [none]
+    assert len(first.partitions[0].active_producers) == 1

@@ -4,20 +4,24 @@ from types import SimpleNamespace
 
 import pytest
 
+from ottla.broker import fetcher
 from ottla.broker.api import Pending
 from ottla.broker.apis import fetch, list_offsets, offset_for_leader_epoch, produce
 from ottla.broker.fetch_session import FetchSessions
 from ottla.broker.following import Fetchers
-from ottla.channel.connection import Connections
+from ottla.channel.connections import Connections
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
 from ottla.log.identity import Identity
 from ottla.metadata.fold import Fold
 from ottla.metadata.image import EMPTY
+from ottla.partition.copy import cut_to
 from ottla.partition.roles import Roles
 from ottla.partition.table import PartitionTable
 from ottla.wire.batch import build_batch, scan
 from ottla.wire.errors import ErrorCode
+from ottla.wire.messages.fetch import FetchResponse
+from ottla.wire.messages.list_offsets import ListOffsetsResponse
 from ottla.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from ottla.wire.messages.produce import ProduceRequest
 from ottla.wire.record import Record
@@ -69,7 +73,7 @@ class Wire:
 
         if isinstance(reply, Pending):
             reply.attach(
-                SimpleNamespace(owe=lambda _: None, settle=lambda: None),
+                SimpleNamespace(owe=lambda _: None, settle=lambda *_: None),
                 SimpleNamespace(now=lambda: 0.0),
                 SimpleNamespace(parts=send, took=lambda _: None),
                 0,
@@ -124,7 +128,12 @@ class NodeOfTests:
             endpoints=lambda listener: [],
         )
         self.connection = SimpleNamespace(
-            on_close=[], listener="PLAINTEXT", session=SimpleNamespace(client_id=b""), closed=False
+            on_close=[],
+            listener="PLAINTEXT",
+            session=SimpleNamespace(client_id=b""),
+            closed=False,
+            held=0,
+            is_corked=False,
         )
 
     @property
@@ -505,3 +514,121 @@ def test_a_new_leader_does_not_tell_readers_that_they_have_read_too_much(cluster
     found = answer.topics[0].partitions[0]
     assert leader.partition.high_watermark == 1
     assert (found.error_code, found.leader_epoch, found.end_offset) == (0, 0, 2)
+
+
+def test_an_empty_follower_ahead_of_an_uncleanly_elected_leader_begins_where_that_one_does(cluster):
+    """And asks no more than it has to, and lacks nothing once the leader has grown past where it stood."""
+    follower = cluster.nodes[3]
+    cluster.cut = {1, 2, 3}
+    cluster.settle(500)
+    cut_to(follower.partition, 100)
+    for n in range(3):
+        cluster.nodes[2].partition.log.append(
+            build_batch([Record(0, cluster.clock.ms, b"k", b"%d" % n, ())]), 0, cluster.clock.ms
+        )
+    cluster.cut = set()
+    cluster.requests.clear()
+    cluster.elect(2, [2])
+    cluster.settle(1)
+    assert len(cluster.requests) < 40
+    for _ in range(6):
+        cluster.settle(1000)
+    for n in range(110):
+        cluster.produce(b"later %d" % n, node=2, acks=1)
+    cluster.settle(1000)
+    assert follower.partition.log.start_offset == 0
+    assert follower.partition.log.end_offset == 113
+    assert follower.data == cluster.nodes[2].data
+
+
+def test_a_follower_that_is_ahead_keeps_what_lies_within_the_leaders_range(cluster):
+    """A leader without epochs answers out of range; the follower is cut to its end, and no further."""
+    cluster.produce(b"a")
+    cluster.produce(b"b")
+    followed = cluster.nodes[3].roles._following._fetchers[1]._followed[TOPIC, 0]
+    fetcher = cluster.nodes[3].roles._following._fetchers[1]
+    followed.rests = True
+    fetcher._out_of_range(followed, 1)
+    assert cluster.nodes[3].partition.log.end_offset == 1
+    assert not followed.rests
+    cluster.settle(1000)
+    assert cluster.nodes[3].data == cluster.nodes[1].data
+
+
+PART = FetchResponse.FetchableTopicResponse.PartitionData
+HALF_A_BATCH = bytes(build_batch([Record(0, 0, b"k", b"v", ())]))[:-4]
+NUISANCES = {
+    "nothing fits": {"error_code": ErrorCode.OFFSET_OUT_OF_RANGE},
+    "another leader": {"error_code": ErrorCode.NOT_LEADER_OR_FOLLOWER},
+    "a code of tomorrow": {"error_code": 9_999},
+    "a branch that cuts nothing": {"diverging_epoch": PART.EpochEndOffset(epoch=0, end_offset=1 << 40)},
+    "a branch of no epoch": {"diverging_epoch": PART.EpochEndOffset(epoch=-1, end_offset=0)},
+    "half a batch": {"records": HALF_A_BATCH},
+    "no batch": {"records": b"\x00" * 61},
+    "an old batch": {"records": bytes(61)},
+}
+
+
+@pytest.mark.parametrize("name", [*NUISANCES, "a session error", "a whole error", "no answer"])
+@pytest.mark.parametrize("ends_at", [0, 5, 1 << 40, -1])
+def test_no_answer_of_a_leader_makes_a_loop_of_requests(cluster, monkeypatch, name, ends_at):
+    """Whatever a leader answers, over and over: a follower asks a bounded number of times in a second."""
+    cluster.cut = {1, 2, 3}
+    cluster.settle(500)
+    asked = []
+
+    def ask(wire, request, response, answered):
+        asked.append(request)
+        if name == "no answer":
+            answer = ConnectionError("gone")
+        elif response is FetchResponse:
+            codes = {"a session error": 70, "a whole error": 56}
+            answer = FetchResponse(error_code=codes.get(name, 0), session_id=7)
+            if name in NUISANCES:
+                part = PART(partition_index=0, high_watermark=3, log_start_offset=0, **NUISANCES[name])
+                answer.responses = [
+                    FetchResponse.FetchableTopicResponse(topic_id=TOPIC, partitions=[part])
+                ]
+        else:
+            topic = ListOffsetsResponse.ListOffsetsTopicResponse
+            place = topic.ListOffsetsPartitionResponse(partition_index=0, offset=ends_at)
+            answer = ListOffsetsResponse(topics=[topic(name="t", partitions=[place])])
+        cluster.timers.call_soon(lambda: answered(answer))
+
+    monkeypatch.setattr(Wire, "ask", ask)
+    cut_to(cluster.nodes[3].partition, 100)
+    cluster.elect(2, [2], to=(3,))
+    cluster.settle()
+    assert 0 < len(asked) <= 12, len(asked)
+    for _ in range(100):
+        cluster.settle(100)
+    assert 5 <= len(asked) <= 120, len(asked)  # of two followers, in ten seconds, up to three a try
+
+
+@pytest.mark.parametrize("where", ["storing", "asking"])
+def test_what_nobody_expects_of_one_partition_does_not_end_the_fetching(cluster, monkeypatch, where):
+    real_store, real_place, struck = fetcher.store, fetcher._Followed.place, []
+
+    def strike(partition):
+        if partition.topic == "t" and len(struck) < 3:
+            struck.append(1)
+            raise RuntimeError("nobody expects this")
+
+    def store(partition, records):
+        strike(partition)
+        return real_store(partition, records)
+
+    def place(followed):
+        strike(followed.partition)
+        return real_place(followed)
+
+    if where == "storing":
+        monkeypatch.setattr(fetcher, "store", store)
+    else:
+        monkeypatch.setattr(fetcher._Followed, "place", place)
+    cluster.produce(b"one")
+    for _ in range(20):
+        cluster.settle(500)
+    assert len(struck) == 3
+    assert cluster.watermarks() == [1, 1, 1]
+    assert any("nobody expects this" in text for text in cluster.reports)

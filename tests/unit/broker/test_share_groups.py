@@ -78,7 +78,13 @@ class Member:
         self.session_epoch = 0
         self.assigned = {}
         self.connection = SimpleNamespace(
-            listener="PLAINTEXT", peer="127.0.0.1", closed=False, on_close=[], session=Session("PLAINTEXT")
+            listener="PLAINTEXT",
+            peer="127.0.0.1",
+            closed=False,
+            on_close=[],
+            held=0,
+            is_corked=False,
+            session=Session("PLAINTEXT"),
         )
 
     def send(self, api, request, version=None):

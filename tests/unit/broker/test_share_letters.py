@@ -2,6 +2,7 @@
 
 import pytest
 
+from ottla.broker import share_letters
 from ottla.broker.apis import delete_groups, incremental_alter_configs
 from ottla.broker.internal_topics import OFFSETS, make
 from ottla.broker.share_letter import Originals
@@ -163,6 +164,22 @@ def test_what_the_log_no_longer_has_is_told_without(office):
     assert member.acknowledge(0, 1, REJECT) == 0
     assert told(office) == [0, 1]
     assert [record.key for record in letters(office)] == [None, b"k1"]
+
+
+def test_nothing_is_copied_out_of_a_bomb(office, monkeypatch):
+    """The loop looks into a batch for a copy, so there is a limit to what that may cost."""
+    partition = office.table.by_name("t", 0)
+    large = [Record(0, office.clock.ms, b"k", bytes(20_000), ())]
+    many = [Record(number, office.clock.ms, b"k", b"v", ()) for number in range(100)]
+    for records in (large, many):
+        partition.append(build_batch(records, codec=Codec.GZIP), office.clock.ms)
+    letter = DeadLetter("g", partition.topic_id, 0, 0, 101, 1, Cause.REJECTED)
+    assert Originals(office.table).find(letter, 0) is not None
+    assert Originals(office.table).find(letter, 1) is not None
+    monkeypatch.setattr("ottla.broker.share_letter._ORIGINAL_BYTES_MAX", 10_000)
+    monkeypatch.setattr("ottla.broker.share_letter._ORIGINAL_RECORDS_MAX", 99)
+    assert Originals(office.table).find(letter, 0) is None
+    assert Originals(office.table).find(letter, 1) is None
 
 
 def test_markers_are_nothing_to_copy(office):
@@ -389,3 +406,43 @@ def test_a_deleted_group_is_counted_no_more(office):
     answer = office.ask(delete_groups.API, DeleteGroupsRequest(groups_names=["g"]))
     assert answer.results[0].error_code == 0
     assert office.broker.share.letters.counts == {}
+
+
+def test_a_batch_that_is_long_to_compress_is_written_as_well(office):
+    alter(office, ConfigType.TOPIC, "dlq.g", "compression.type", "zstd")
+    configure(office, "g", COPIES, "true")
+    for _ in range(3):
+        office.produce("t", size=10_000)
+    member = Member(office).join("t")
+    assert member.take() == [(0, 2, 1)]
+    assert member.acknowledge(0, 2, REJECT) == 0
+    office.settle()
+    assert told(office) == [0, 1, 2]
+    assert not office.broker.share.letters._boxes
+
+
+@pytest.mark.parametrize("where", ["pack", "build_batch", "effective_topic"])
+def test_whatever_breaks_takes_one_letter_along_and_no_other(office, monkeypatch, where):
+    office.produce("t", count=1)
+    office.produce("t", count=1)
+    member = Member(office).join("t")
+    assert member.take() == [(0, 1, 1)]
+    real, calls = getattr(share_letters, where), []
+
+    def breaks(*arguments, **keywords):
+        calls.append(1)
+        if len(calls) == 1:
+            raise RuntimeError("unforeseen")
+        return real(*arguments, **keywords)
+
+    monkeypatch.setattr(share_letters, where, breaks)
+    assert member.acknowledge(0, 0, REJECT) == 0
+    assert member.acknowledge(1, 1, REJECT) == 0
+    office.settle(5_000)
+    assert told(office) == [1]
+    office.produce("t")
+    assert member.take() == [(2, 2, 1)]
+    assert member.acknowledge(2, 2, ACCEPT) == 0
+    assert start_offset(office) == 2, "neither is held up"
+    assert "unforeseen" in office.reports[-1]
+    assert not office.broker.share.letters._boxes

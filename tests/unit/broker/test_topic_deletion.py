@@ -1,4 +1,11 @@
-"""A deleted topic takes along what coordinators know of it, whether they were loaded when it went or not."""
+"""A deleted topic takes along what coordinators know of it, whether they were loaded when it went or not.
+
+And it goes from here whatever the disk says to that.
+"""
+
+import errno
+import os
+from pathlib import Path
 
 import pytest
 
@@ -6,10 +13,14 @@ from ottla.broker.apis import delete_topics, offset_commit, offset_fetch
 from ottla.broker.coordination import Coordination
 from ottla.broker.internal_topics import OFFSETS, SHARE_STATE, make
 from ottla.broker.share_coordination import ShareCoordination
+from ottla.groups.machine import Groups
+from ottla.partition.partition import Partition
 from ottla.replicated.decision import Decision
+from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest
 from ottla.wire.messages.offset_commit import OffsetCommitRequest
 from ottla.wire.messages.offset_fetch import OffsetFetchRequest
+from ottla.world.disk import RealDisk
 from tests.unit.broker.test_share_groups import ACCEPT, Member, configure
 
 MANY = 2_500  # more than one step forgets
@@ -131,3 +142,160 @@ def test_the_state_of_share_groups_goes_with_its_topic(offices, loaded):
     )
     assert gone.id not in group.progress.topic_ids
     assert kept.id in group.progress.initialized
+
+
+def tombstones(station):
+    return station.table.by_name(OFFSETS.name, 0).log.end_offset
+
+
+def test_offsets_go_in_many_turns_of_the_loop_and_others_are_served_between(offices):
+    offices.create("t", MANY)
+    offices.create("u")
+    commit(offices, "g", 5, "t", partitions=MANY)
+    before = tombstones(offices)
+    offices.broker.coordination.topics_deleted([offices.broker.image.topics.by_name["t"]])
+    seen = []
+    for _ in range(20):
+        ready = [timer for timer in offices.timers.waiting if timer.due <= offices.clock.ms]
+        for timer in ready:
+            timer.gone = True
+            timer.callback()
+        seen.append(tombstones(offices) - before)
+    assert seen[:4] == [1_000, 2_000, MANY, MANY], "a thousand in a turn"
+
+
+def test_what_could_not_be_forgotten_is_forgotten_later(offices, monkeypatch):
+    offices.create("t", MANY)
+    commit(offices, "g", 5, "t", partitions=MANY)
+    with monkeypatch.context() as refusing:
+
+        def refuse(self, *arguments):
+            raise BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS)
+
+        refusing.setattr(Partition, "append_own", refuse)
+        delete(offices, "t")
+        offices.settle(900)
+    assert len(committed(offices, "g")) == MANY
+    offices.settle(200)
+    assert committed(offices, "g") == {}
+
+
+def test_a_coordinator_that_cannot_forget_serves_all_the_same(offices, monkeypatch):
+    offices.create("t")
+    commit(offices, "g", 5, "t")
+
+    def breaks(self):
+        raise RuntimeError("unforeseen")
+        yield
+
+    monkeypatch.setattr(Groups, "tidy", breaks)
+    load_anew(offices)
+    assert committed(offices, "g") == {("t", 0): 5}
+
+
+# A disk that does not let it go
+
+
+def fail_renames(monkeypatch, part, number, times=1):
+    """Have so many renames of a partition's directory fail."""
+    left, rename = [times], RealDisk.rename
+
+    def renamed(self, source, target):
+        if source.endswith(part) and left[0]:
+            left[0] -= 1
+            raise OSError(number, os.strerror(number), source)
+        rename(self, source, target)
+
+    monkeypatch.setattr(RealDisk, "rename", renamed)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
+def test_a_directory_that_cannot_be_renamed_keeps_no_other_partition_and_no_other_change(
+    make_station, monkeypatch, number
+):
+    station = make_station(directories=2)
+    station.create("a", 4)
+    for index in range(4):
+        station.produce("a", index)
+    parts = [station.table.by_name("a", index) for index in range(4)]
+    fail_renames(monkeypatch, "/a-0", number)
+    delete(station, "a")
+    assert (list(station.broker.image.topics.by_name), station.table.names()) == ([], [])
+    assert {part.refusal.code for part in parts} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert [each.offline is None for each in station.directories].count(False) == (number == errno.EIO)
+    station.create("b")
+    assert station.produce("b").high_watermark == 1
+
+
+def test_what_could_not_be_removed_goes_later_and_no_topic_of_the_name_finds_it(station, monkeypatch):
+    station.table.report = station.reports.append
+    station.create("a")
+    station.produce("a", count=5)
+    fail_renames(monkeypatch, "/a-0", errno.ENOSPC, times=3)
+    delete(station, "a")
+    assert "/a-0 could not be deleted, which is tried again: " in station.reports[-1]
+    station.create("a")  # its files cannot be made where the old ones lie: one failure more
+    with pytest.raises(BrokerError) as refused:
+        station.produce("a")  # and another
+    assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert station.produce("a", count=2).log.end_offset == 2
+    delete(station, "a")
+    fail_renames(monkeypatch, "/a-0", errno.ENOSPC, times=0)
+    station.table.wake_some(10)
+    assert not (Path(station.directories[0].path) / "a-0").exists()
+
+
+def test_what_could_not_be_removed_is_tried_again_though_nobody_asks(station, monkeypatch):
+    station.create("a")
+    station.produce("a")
+    fail_renames(monkeypatch, "/a-0", errno.ENOSPC, times=2)
+    delete(station, "a")
+    path = Path(station.directories[0].path) / "a-0"
+    station.table.wake_some(10)
+    assert path.exists()
+    station.table.wake_some(10)
+    assert not path.exists()
+
+
+def test_a_bug_with_one_partition_is_reported_and_keeps_no_other_from_a_change(station, monkeypatch):
+    station.table.report = station.reports.append
+    station.create("a", 3)
+    gone, remove = [], station.table._remove
+
+    def removed(topic, index, is_moved=False):
+        if index == 0:
+            raise TypeError("a bug")
+        gone.append(index)
+        remove(topic, index, is_moved)
+
+    monkeypatch.setattr(station.table, "_remove", removed)
+    delete(station, "a")
+    assert gone == [1, 2]
+    assert "TypeError: a bug" in station.reports[-1]
+    assert "a" not in station.broker.image.topics.by_name
+
+
+def test_twins_that_cannot_be_opened_stop_no_change(make_station):
+    station = make_station(directories=2)
+    station.table.report = station.reports.append
+    state = station.create("a").partitions[0]
+
+    class Twin:
+        """A log that has to be read to tell its end, and cannot be."""
+
+        topic, partition, topic_id, config = "a", 0, bytes(16), None
+
+        @property
+        def end_offset(self):
+            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR)
+
+    topic = station.broker.image.topics.by_name["a"]
+    station.table._forget(("a", 0), topic.id)
+    for directory in station.directories:
+        directory.logs["a", 0] = Twin()
+    station.table._put(topic, 0, state, station.broker.image, None)
+    with pytest.raises(BrokerError):
+        station.table.by_name("a", 0)
+    for directory in station.directories:
+        del directory.logs["a", 0]
+    assert station.table.by_name("a", 0).is_leader, "each use tries again"

@@ -4,11 +4,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from ottla.broker.verification import Doubted, verify
+from ottla.broker.verification import Batch, Doubted, verify
+from ottla.log.producer_state import Producers
 from ottla.wire.errors import ErrorCode
 
 PLACE = ("t", 0)
-DOUBTED = Doubted("x", 7, 1, [PLACE])
+
+
+def doubted():
+    """A batch for a log that knows of no transaction."""
+    producers = Producers()
+    log = SimpleNamespace(in_transaction=producers.in_transaction, verifications=producers.verifications)
+    return Doubted("x", 7, 1, [Batch(SimpleNamespace(topic="t", index=0, log=log), 0)])
 
 
 class World:
@@ -26,10 +33,12 @@ class World:
                 "add.partitions.to.txn.retry.backoff.max.ms": 100,
                 "request.timeout.ms": 30_000,
             },
-            clock=SimpleNamespace(monotonic=lambda: self.now),
+            clock=SimpleNamespace(monotonic=lambda: self.now, now_ms=lambda: int(self.now * 1000)),
             call_later=lambda seconds, call: self.later.append((self.now + seconds, call)),
             transactions=SimpleNamespace(enlist=self.enlist),
             verifying={},
+            call_soon=lambda call: self.later.append((self.now, call)),
+            failed=lambda error: None,
         )
 
     def enlist(self, *who, add, done):
@@ -37,11 +46,11 @@ class World:
         done({PLACE: self.codes.pop(0) if len(self.codes) > 1 else self.codes[0]})
 
     def verify(self, version):
-        verify(DOUBTED, version, self.broker, self.done.append)
+        verify(doubted(), version, self.broker, self.done.append)
         while self.later:
             self.now, call = self.later.pop(0)
             call()
-        (refused,) = self.done
+        ((refused, _),) = self.done
         return refused[PLACE].code if refused else ErrorCode.NONE
 
 
@@ -71,3 +80,27 @@ def test_everything_else_is_told_at_once(code, version, told):
     world = World(code)
     assert world.verify(version) is told
     assert world.asked == [(0, version >= 12)]
+
+
+def test_whatever_becomes_of_a_look_up_the_next_of_the_producer_has_its_turn():
+    world = World(ErrorCode.NONE)
+    waiting = []
+    world.broker.transactions.enlist = lambda *who, add, done: waiting.append(done)
+    world.done = []
+
+    def breaks(verified):
+        raise RuntimeError("unforeseen")
+
+    verify(doubted(), 9, world.broker, breaks)
+    verify(doubted(), 9, world.broker, world.done.append)
+    with pytest.raises(RuntimeError):
+        waiting[0]({PLACE: ErrorCode.NONE})
+    assert not world.done
+
+    def enlist(*who, add, done):
+        raise RuntimeError("unforeseen")
+
+    world.broker.transactions.enlist = enlist
+    world.later.pop()[1]()
+    assert world.done[0].refused[PLACE].code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert world.broker.verifying == {}

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.channel.connection import Connection, Connections
+from ottla.channel.connection import Connection
+from ottla.channel.connections import HELD_BYTES_MAX, Connections
 from ottla.channel.swift import IS_HERE, SwiftConnection
 
 TURNS = []  # what is to be called in the loop's next turn
@@ -177,8 +178,9 @@ def test_what_is_left_of_large_buffers_is_not_copied(taken):
         total_max=3,
         per_address_max=3,
         call_soon=TURNS.append,
-        pusher=lambda _: lambda parts: taken,
+        pusher=lambda _: lambda parts: takes.pop() if takes else 0,
     )
+    takes = [taken]
     connection, transport = connect(lambda c, *_: c.reply(list(parts)), connections=connections)
     feed(connection, frame(b"?"))
     assert transport.written == b"".join(parts)[taken:]
@@ -349,13 +351,18 @@ def test_a_peer_that_does_not_read_is_not_read_from():
         seen.append(bytes(buffer[start:end]))
         if seen[-1] == b"2":
             connection.pause_writing()
+            connection.reply([bytes(HELD_BYTES_MAX + 1)])
 
     connection, transport = connect(serve)
     feed(connection, frame(b"1") + frame(b"2") + frame(b"3") + frame(b"4")[:4])
     assert seen == [b"1", b"2"]
     assert not transport.reading
+    assert connection.held == connection.connections.answers.total == HELD_BYTES_MAX + 1
+    next_turn()
+    assert seen == [b"1", b"2"]
     connection.resume_writing()
     assert seen == [b"1", b"2", b"3"]
+    assert connection.held == connection.connections.answers.total == 0
     feed(connection, frame(b"4")[4:] + frame(b"5"))
     assert seen == [b"1", b"2", b"3", b"4", b"5"]
 

@@ -1,6 +1,7 @@
 """The asking end: questions in a row, answers in the same order, and every question ends."""
 
 import struct
+import tracemalloc
 
 import pytest
 
@@ -10,6 +11,7 @@ from ottla.wire.header import read_request_header
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 
 class Transport:
@@ -124,6 +126,17 @@ def test_every_open_question_ends_with_the_connection_and_then_the_owner_is_told
     assert isinstance(line.answers[3], LinkLost)
 
 
+def test_every_question_ends_though_whoever_asked_one_fails():
+    line = Line()
+    line.beat("a")
+    line.link.ask(HeartbeatRequest(group_id="b"), HeartbeatResponse, 4, lambda _: 1 / 0)
+    line.beat("c")
+    with pytest.raises(ZeroDivisionError):
+        line.link.connection_lost(None)
+    assert [type(each) for each in line.answers] == [LinkLost] * 2
+    assert len(line.lost) == 1, "the owner is told all the same"
+
+
 @pytest.mark.parametrize(
     "bytes_",
     [
@@ -142,6 +155,52 @@ def test_nonsense_ends_the_connection(bytes_):
     line.link.connection_lost(None)
     assert len(line.answers) == 1
     assert isinstance(line.answers[0], ProtocolError)
+
+
+def test_who_is_no_broker_gets_no_buffer_for_what_looks_like_a_size():
+    """`HTTP` as a size is 1.2 GB."""
+    line = Line()
+    line.beat()
+    tracemalloc.start()
+    try:
+        line.feed(b"HTTP/1.1 400 Bad Request\r\n", step=7)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    assert line.transport.aborted
+
+
+@pytest.mark.parametrize("asks", ["heartbeat", "fetch"])
+def test_a_buffer_grows_with_what_comes(asks, monkeypatch):
+    monkeypatch.setattr("ottla.channel.link._PLAIN_BYTES_AT_ONCE", 100_000)
+    monkeypatch.setattr("ottla.channel.link._LARGE_BYTES_AT_ONCE", 300_000)
+    line = Line()
+    if asks == "fetch":
+        part = FetchResponse.FetchableTopicResponse.PartitionData(records=bytes(900_000))
+        topic = FetchResponse.FetchableTopicResponse(partitions=[part])
+        line.link.ask(FetchRequest(), FetchResponse, 12, line.answers.append)
+        frame = answer(1, FetchResponse(responses=[topic]).encode(12), tagged=True)
+    else:
+        line.link.ask(MetadataRequest(), MetadataResponse, 12, line.answers.append)
+        brokers = [MetadataResponse.MetadataResponseBroker(host="h" * 1000) for _ in range(900)]
+        frame = answer(1, MetadataResponse(brokers=brokers).encode(12), tagged=True)
+    line.feed(frame[:200])
+    line.feed(frame[200:70_000])
+    assert len(line.link._frame) == (300_000 if asks == "fetch" else 100_000)
+    line.feed(frame[70_000:], step=33_333)
+    [got] = line.answers
+    size = len(got.responses[0].partitions[0].records) if asks == "fetch" else sum(len(b.host) for b in got.brokers)
+    assert size == 900_000
+    line.beat()
+    line.feed(beaten(2))
+    assert line.answers[1].error_code == 0
+
+
+def test_an_answer_that_no_question_could_have_is_not_received():
+    line = Line()
+    line.beat()
+    line.feed(struct.pack(">ii", 1 << 30, 1) + bytes(70_000))
+    assert line.transport.aborted
 
 
 def test_an_answer_to_no_question_ends_the_connection():

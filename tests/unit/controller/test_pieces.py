@@ -83,6 +83,61 @@ def test_one_that_is_heard_again_in_between_stays_in_service(stage: Stage) -> No
     assert 2 in stage.state("one", moved).isr
 
 
+@pytest.mark.parametrize("features", [None, NO_ELR], ids=["elr", "no elr"])
+@pytest.mark.parametrize("fail_over", [False, True], ids=["heard again", "by the next controller"])
+def test_what_it_alone_can_lead_gets_its_leader_back_when_a_fence_breaks_off(
+    features: dict[str, int] | None, fail_over: bool
+) -> None:
+    stage = Stage(1, 2, 3, features=features, settings={"auto.leader.rebalance.enable": "false"})
+    count = 3 * PIECE
+    stage.create(wish("one", assignments={index: [2] for index in range(count)}))
+    stage.wait(8_000, beating=[2, 3])
+    lose(stage, 2)
+    for _ in range(2):
+        stage.do(lambda controller, now: controller.expire(now))
+        assert len(stage.records) == PIECE
+    assert sum(stage.state("one", index).leader == 2 for index in range(count)) == PIECE
+    if fail_over:
+        stage.fail_over(3)
+    stage.heartbeat(2)
+    assert [len(piece) for piece in pieces_of(stage)] == [PIECE, PIECE], "piece by piece, it comes back too"
+    assert not stage.image.brokers[2].fenced
+    assert {stage.state("one", index).leader for index in range(count)} == {2}
+    stage.wait(8_000, beating=[1, 2, 3])
+    assert stage.records == []
+
+
+@pytest.mark.parametrize("fail_over", [False, True], ids=["one controller", "by the next controller"])
+def test_a_broker_that_leaves_the_fence_gets_what_it_alone_can_lead_piece_by_piece(fail_over: bool) -> None:
+    stage = Stage(1, 2, 3, settings={"auto.leader.rebalance.enable": "false"})
+    count = 3 * PIECE
+    stage.create(wish("one", assignments={index: [2] for index in range(count)}))
+    stage.wait(8_000, beating=[2, 3])
+    lose(stage, 2)
+    pieces_of(stage)
+    assert stage.image.brokers[2].fenced
+    stage.heartbeat(2)
+    assert len(stage.records) == 1 + PIECE
+    assert not stage.image.brokers[2].fenced
+    if fail_over:
+        stage.fail_over(3)
+        stage.heartbeat(2)
+    pieces_of(stage)
+    assert {stage.state("one", index).leader for index in range(count)} == {2}
+
+
+def test_a_controller_that_is_itself_the_broker_gives_itself_what_has_no_leader() -> None:
+    stage = Stage(1, 2, 3, settings={"auto.leader.rebalance.enable": "false"})
+    stage.create(wish("one", assignments={index: [3] for index in range(2 * PIECE)}))
+    stage.wait(8_000, beating=[2, 3])
+    lose(stage, 3)
+    stage.do(lambda controller, now: controller.expire(now))
+    stage.fail_over(3)
+    stage.heartbeat(3)
+    pieces_of(stage)
+    assert {stage.state("one", index).leader for index in range(2 * PIECE)} == {3}
+
+
 def test_one_that_comes_in_sync_again_in_between_is_taken_out_again(stage: Stage) -> None:
     lose(stage, 2)
     stage.do(lambda controller, now: controller.expire(now))

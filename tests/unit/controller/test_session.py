@@ -5,7 +5,8 @@ import random
 import pytest
 
 from ottla.controller.attention import COUNTED_MAX_MS, PULSE_MS, STALL_MS, Attention
-from ottla.controller.session import Patience, Sessions
+from ottla.controller.session import Patience, Sessions, warnings
+from ottla.metadata.settings.layers import BrokerValues
 
 PATIENCE = Patience(session_ms=9_000, silence_ms=2_000, grace_ms=250, pace_ms=2_000)
 QUICK_MS, SLOW_MS = 500, 2_000
@@ -245,3 +246,58 @@ def test_only_what_was_listened_to_counts() -> None:
     assert attention.resumed_ms == attention.listened_ms
     assert attention.listen(9_000) == 100 + 2 * COUNTED_MAX_MS
     assert attention.listen(9_010) == 110 + 2 * COUNTED_MAX_MS
+
+
+# What an operator asks for
+
+RAISED = {"broker.session.timeout.ms": "30000"}
+
+
+def patience_of(settings: dict[str, str]) -> Patience:
+    return Patience.from_settings(BrokerValues(settings))
+
+
+def test_by_default_brokers_are_missed_fast() -> None:
+    assert patience_of({}) == PATIENCE
+    assert patience_of({"broker.session.timeout.ms": "9000"}) == PATIENCE
+    assert patience_of({"broker.session.timeout.ms": "4000"}).silence_ms == 2_000
+    assert warnings(BrokerValues({})) == []
+
+
+def test_a_raised_session_is_obeyed_in_silence() -> None:
+    watch = Watch(2, 3, patience=patience_of(RAISED)).learn()
+    assert list(watch.run(40_000, 2)) == [2]
+    assert 30_000 - QUICK_MS <= watch.gone[2] <= 30_000 + 2 * PULSE_MS
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_raised_session_is_obeyed_after_a_close(refused: bool) -> None:
+    watch = Watch(2, 3, patience=patience_of(RAISED)).learn()
+    watch.sessions.disconnected(2, watch.now, refused=refused)
+    assert not watch.sessions.is_live(2, watch.now), "a process that takes its place need not wait"
+    assert watch.run(29_000, 2) == {}
+    assert list(watch.run(3_000, 2)) == [2]
+
+
+def test_a_process_that_came_in_anothers_place_does_not_wait_for_its_session() -> None:
+    watch = Watch(2, 3, patience=patience_of(RAISED)).learn()
+    watch.sessions.replaced(2, watch.now)
+    assert list(watch.run(2 * PULSE_MS, 2)) == [2]
+
+
+def test_the_shorter_ways_hold_beside_a_raised_session_when_they_are_set_and_that_is_said() -> None:
+    settings = {**RAISED, "ottla.broker.silence.ms": "3000"}
+    assert patience_of(settings) == Patience(30_000, 3_000, 30_000, 2_000)
+    assert warnings(BrokerValues(settings)) == [
+        "ottla.broker.silence.ms=3000 ends a broker's session before broker.session.timeout.ms=30000 does"
+    ]
+    settings = {**RAISED, "ottla.broker.disconnect.grace.ms": "100"}
+    assert patience_of(settings) == Patience(30_000, 30_000, 100, 2_000)
+    assert len(warnings(BrokerValues(settings))) == 1
+
+
+def test_a_seat_is_kept_for_a_beat_whatever_the_session() -> None:
+    sessions = Sessions(1, patience_of(RAISED), 1_000)
+    sessions.expect(2, 1_000)
+    assert sessions.is_live(2, 1_400)
+    assert not sessions.is_live(2, 1_600)

@@ -139,7 +139,8 @@ class Consumer:
             if "subscribed_topic_regex" not in fields:
                 fields.setdefault("subscribed_topic_names", ["foo"])
         fields["instance_id"] = self.fields.get("instance_id")
-        if not (quiet and self.epoch):
+        # One in doubt says this too, as Java's does; else it would not be told everything.
+        if not quiet or self.epoch == 0 or self.in_doubt:
             fields["topic_partitions"] = _partitions(self.owned) if self.epoch else []
         response = self.stage.beat(member_id=self.id, member_epoch=self.epoch, **fields)
         self.error = ErrorCode(response.error_code)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ottla.groups.classic.joining import METADATA_BYTES_MAX
 from ottla.wire.errors import ErrorCode
 from tests.unit.groups.test_classic_party import DELAY_MS, REBALANCE_MS, SESSION_MS, Party
 
@@ -137,6 +138,19 @@ def test_a_group_has_a_largest_size():
     party.leave((two, None))
     assert party.code(party.join()) == ErrorCode.MEMBER_ID_REQUIRED
     assert party.members() == [one]
+
+
+def test_what_the_members_of_a_group_say_of_themselves_is_bounded():
+    party = Party()
+    half = (("range", bytes(METADATA_BYTES_MAX // 2 - 100)),)
+    assert party.code(party.join(protocols=half * 3, version=2)) == ErrorCode.GROUP_MAX_SIZE_REACHED
+    ids = [party.enter(protocols=half)[0] for _ in range(2)]
+    assert party.code(party.join(protocols=half)) == ErrorCode.GROUP_MAX_SIZE_REACHED
+    small, _ = party.enter(protocols=(("range", b"small"),))
+    again = party.join(ids[1], protocols=half)  # its own does not count twice
+    party.pass_time(DELAY_MS * 4)
+    assert party.code(again) == ErrorCode.NONE
+    assert sorted(party.members()) == sorted([*ids, small])
 
 
 def test_the_last_to_come_is_out_when_too_many_were_given_an_id():

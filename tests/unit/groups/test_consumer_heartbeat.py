@@ -482,3 +482,19 @@ def test_a_member_in_an_unknown_state_must_begin_anew():
     stage.refused(ErrorCode.FENCED_MEMBER_EPOCH, member_id="a", member_epoch=2)
     assert stage.beat(member_id="a").member_epoch == 2
     assert stage.group.members["a"].state is MemberState.STABLE
+
+
+def test_one_whose_answer_to_a_revocation_could_not_be_written_down_is_still_waited_for():
+    stage = Stage(foo=4)
+    a, b = stage.consumer("a", rebalance_timeout_ms=2_000), stage.consumer("b")
+    a.step()
+    b.step()
+    a.beat()
+    a.obey()
+    stage.is_full = True
+    assert stage.refusal(a.beat) is ErrorCode.NOT_ENOUGH_REPLICAS
+    stage.is_full = False
+    stage.pass_time(1_999)
+    assert "a" in stage.group.members
+    stage.pass_time(1)
+    assert "a" not in stage.group.members

@@ -164,6 +164,10 @@ def test_a_commit_is_recorded_as_kafka_records_it():
     commit(party, {("orders", 1): 8}, version=4, retention_time_ms=1000)
     record = party.bench.records[-1]
     assert (record.version, record.value.expire_timestamp) == (1, NOW + 1000)
+    for asked, stored in ((2**63 - 1, 2**63 - 1), (-(2**63), NOW - 2**63)):
+        commit(party, {("orders", 1): 8}, version=4, retention_time_ms=asked)
+        assert party.bench.records[-1].value.expire_timestamp == stored
+        party.bench.records[-1].encode()
 
 
 @pytest.mark.parametrize("version", range(1, 11))
@@ -264,9 +268,8 @@ def test_offsets_of_deleted_topics_go():
     commit(party, {("orders", 0): 7, ("bills", 0): 8}, version=10)
     party.group = "h"
     commit(party, {("orders", 1): 9}, version=10)
-    party.bench.ask(
-        party.machine.offsets.forget_topics, {"orders": topic_id("orders"), "bills": bytes(15) + b"x"}
-    )
+    deleted = {"orders": topic_id("orders"), "bills": bytes(15) + b"x"}
+    party.bench.take_steps(party.machine.offsets.forget_topics(deleted))
     assert fetch(party, group="g") == {("bills", 0): 8}, "that of a newer topic of the same name stays"
     assert fetch(party, group="h") == {}
     assert fetch(party, group="g", machine=party.replayed()) == {("bills", 0): 8}

@@ -94,7 +94,7 @@ def test_a_deleted_offset_does_not_come_back_with_a_transaction():
 def test_offsets_of_deleted_topics_go_from_open_transactions():
     party = Party()
     commit_in(party, {("orders", 0): 5, ("bills", 0): 6})
-    party.bench.ask(party.machine.offsets.forget_topics, {"orders": topic_id("orders")})
+    party.bench.take_steps(party.machine.offsets.forget_topics({"orders": topic_id("orders")}))
     party.bench.end_transaction(PRODUCER, committed=True)
     assert fetch(party) == {("bills", 0): 6}
 
@@ -131,3 +131,18 @@ def test_what_can_not_be_committed_is_told():
     party.group = ""
     assert commit_in(party, {("orders", 0): 1}) == [ErrorCode.INVALID_GROUP_ID]
     assert party.bench.records == []
+
+
+def test_what_was_committed_for_a_newer_topic_of_the_name_meanwhile_stays():
+    """Offsets go in several steps, and between two of them the topic may be there again."""
+    party = Party()
+    for group in ("a", "b"):
+        party.group = group
+        commit_in(party, {("orders", 0): 5, ("bills", 0): 6})  # without an id of their topic
+        party.bench.end_transaction(PRODUCER, committed=True)
+    steps = party.machine.offsets.forget_topics({"orders": topic_id("orders")})
+    commit_in(party, {("orders", 0): 7})
+    party.bench.end_transaction(PRODUCER, committed=True)
+    party.bench.take_steps(steps)
+    assert fetch(party, group="a") == {("bills", 0): 6}
+    assert fetch(party, group="b") == {("orders", 0): 7, ("bills", 0): 6}

@@ -1,5 +1,7 @@
 """Members of share groups join, read, and leave."""
 
+from ottla.groups.share.group import ShareGroup
+from ottla.groups.share.progress import Progress, Topic
 from ottla.groups.share.records import KINDS
 from ottla.replicated.keyed import Client, decode
 from ottla.wire.errors import ErrorCode
@@ -205,10 +207,10 @@ def test_deleted_topics_are_forgotten() -> None:
     stage = Stage(a=1, b=1)
     stage.settle("m1", ["a", "b"])
     gone = stage.topics.delete("a")
-    stage.ask(stage.shares.topics_deleted, {gone})
+    stage.take_steps(stage.shares.topics_deleted({gone}))
     assert set(stage.group.progress.initialized) == {topic_id("b")}
     count = len(stage.records)
-    stage.ask(stage.shares.topics_deleted, {gone})
+    stage.take_steps(stage.shares.topics_deleted({gone}))
     assert len(stage.records) == count
     stage.pass_time(1000)
     assert assigned(stage.beat("m1", 3)) == {"b": [0]}
@@ -257,3 +259,45 @@ def test_what_a_member_no_longer_wants_it_loses_at_once() -> None:
     # The target is not computed anew yet.
     assert (reply.member_epoch, assigned(reply)) == (3, {"b": [0]})
     assert topic_id("a") in stage.group.targets["m1"]
+
+
+def test_a_member_whose_leave_could_not_be_written_down_goes_when_its_session_is_over() -> None:
+    stage = Stage(a=2)
+    stage.settle("m1", ["a"])
+    stage.is_full = True
+    assert stage.refusal(stage.beat, "m1", -1) is ErrorCode.NOT_ENOUGH_REPLICAS
+    stage.is_full = False
+    assert "m1" in stage.group.members
+    stage.pass_time(45_000)
+    assert not stage.group.members
+    assert not len(stage.machine.shelf.timers)
+
+
+def test_a_member_that_left_has_no_timer() -> None:
+    stage = Stage(a=2)
+    stage.settle("m1", ["a"])
+    assert len(stage.machine.shelf.timers) == 1
+    stage.beat("m1", -1)
+    assert not len(stage.machine.shelf.timers)
+
+
+def test_deleted_topics_are_forgotten_in_short_steps_that_look_at_each_group_once(monkeypatch) -> None:
+    stage = Stage()
+    progress = Progress(initialized={b"%016d" % each: Topic("t", frozenset({0})) for each in range(300)})
+    for number in range(100):
+        group = stage.machine.shelf.groups[f"g{number}"] = ShareGroup(f"g{number}")
+        group.progress = progress
+    looked = []
+    real = Progress.spoken_of
+    monkeypatch.setattr(
+        Progress, "spoken_of", lambda self, topic_ids: (looked.append(1), real(self, topic_ids))[1]
+    )
+    gone = frozenset({b"%016d" % 7})
+    steps = stage.shares.topics_deleted(gone)
+    assert stage.take_steps(steps) > 20
+    assert len(looked) == 100
+    assert len(stage.records) == 100
+    assert all(not group.progress.spoken_of(gone) for group in stage.machine.shelf.groups.values())
+    unknown = frozenset(b"%016d" % each for each in range(1_000, 3_000))
+    assert stage.take_steps(stage.shares.topics_deleted(unknown)) == 1, "to look takes its time as well"
+    assert len(stage.records) == 100

@@ -168,6 +168,19 @@ def test_offsets_are_described() -> None:
     assert reply.topics[0].partitions[0].error_code == ErrorCode.LEADER_NOT_AVAILABLE
 
 
+@pytest.mark.parametrize(
+    ("start", "complete", "lag"), [(-(1 << 63), 0, (1 << 63) - 1), ((1 << 63) - 1, 1 << 30, -(1 << 63))]
+)
+def test_a_lag_of_states_that_hold_any_number_fits_into_the_answer(start, complete, lag) -> None:
+    stage = Stage(a=1)
+    asked = Asked(group_id=GROUP, topics=[AskedTopic(topic_name="a", partitions=[0])])
+    found = Summary.PartitionResult(partition=0, start_offset=start, delivery_complete_count=complete)
+    result = Summary(topic_id=topic_id("a"), partitions=[found])
+    response = ReadShareGroupStateSummaryResponse(results=[result])
+    reply = stage.ask(stage.shares.offsets_described, asked, response, {(topic_id("a"), 0): 25})
+    assert reply.topics[0].partitions[0].lag == lag
+
+
 def test_all_offsets_are_those_with_state() -> None:
     stage = Stage(a=2, b=1)
     everything = Asked(group_id=GROUP, topics=None)

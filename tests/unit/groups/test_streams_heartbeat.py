@@ -404,3 +404,19 @@ def test_a_classic_group_that_is_empty_makes_way_and_others_do_not():
     )
     stage.ask(stage.machine.consumer.heartbeat, request, 1, CLIENT)
     stage.refused(ErrorCode.GROUP_ID_NOT_FOUND, group_id="other")
+
+
+def test_one_whose_answer_to_a_revocation_could_not_be_written_down_is_still_waited_for():
+    stage = Stage()
+    a, b = stage.thread("a", rebalance_timeout_ms=2_000), stage.thread("b")
+    a.step()
+    b.step()
+    a.beat()
+    a.obey()
+    stage.is_full = True
+    assert stage.refusal(a.beat) is ErrorCode.NOT_ENOUGH_REPLICAS
+    stage.is_full = False
+    stage.pass_time(1_999)
+    assert "a" in stage.group.members
+    stage.pass_time(1)
+    assert "a" not in stage.group.members

@@ -3,8 +3,9 @@
 import pytest
 
 from ottla.log.config import LogConfig
-from ottla.wire.batch import Batch, build_batch, crc_ok, read_records, restamp_crc, scan
+from ottla.wire.batch import Batch, assemble, build_batch, crc_ok, read_records, restamp_crc, scan
 from ottla.wire.compression import Codec
+from ottla.wire.control import end_transaction_batch
 from ottla.wire.errors import BrokerError
 from ottla.wire.record import Record
 from tests.unit.log.workbench import NOW, Workbench, batch, end_transaction, put, put_from, read_all
@@ -243,6 +244,20 @@ def test_a_follower_keeps_what_the_leader_stamped(log):
     with pytest.raises(BrokerError) as caught:
         log.append_as_follower(torn)
     assert caught.value.code.name == "CORRUPT_MESSAGE"
+
+
+@pytest.mark.parametrize("body", [b"\xff" * 40, b"", bytes(70_000)])
+def test_a_follower_stores_nothing_of_an_answer_with_an_unreadable_marker(log, body):
+    """It has to note what a marker ends; to find out behind the write that it cannot would leave the file ahead."""
+    marker = end_transaction_batch(
+        commit=True, producer_id=5, producer_epoch=0, coordinator_epoch=0, timestamp_ms=NOW, base_offset=1
+    )
+    first = build_batch([Record(0, NOW, None, b"0")], leader_epoch=0)
+    with pytest.raises(BrokerError, match="the control batch at offset 1 cannot be read") as caught:
+        log.append_as_follower(bytes(first + assemble(Batch.parse(marker), body)))
+    assert caught.value.code.name == "CORRUPT_MESSAGE"
+    assert (log.end_offset, log.size_bytes) == (0, 0)
+    assert log.append_as_follower(bytes(first + marker)) == (0, 2, -1, False)
 
 
 def test_a_gap_is_read_over(log):

@@ -255,6 +255,106 @@ def test_truncation_makes_dirty(cleaner, tmp_path):
     assert cleaner.clean_offset(log) == 12
 
 
+def told_log(tmp_path, cleaner, **settings):
+    """A log whose directory tells the cleaner of truncations, as that of a node does."""
+    log = open_log(tmp_path, **settings)
+    log._home.on_truncation = cleaner.truncate
+    return log
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["the end", "all of it"])
+def test_a_truncation_is_known_to_the_cleaner_before_anything_is_cut(cleaner, tmp_path, whole):
+    log = told_log(tmp_path, cleaner, min_cleanable_dirty_ratio=0.01)
+    fill(log, 20, keys=20)
+    log.roll()
+    run(cleaner, [log])
+    assert cleaner.clean_offset(log) == 20
+    if whole:
+        log.truncate_fully_and_start_at(5)
+    else:
+        log.truncate_to(12)
+    low = 5 if whole else 12
+    assert cleaner.clean_offset(log) == low
+    assert Cleaner(RealDisk()).clean_offset(log) == low, "and on the disk"
+    fill(log, 20, keys=1)
+    log.roll()
+    assert run(cleaner, [log]) is log
+    assert [key for offset, key, _ in content(log) if offset >= low] == [b"k0"]
+
+
+def test_a_truncation_after_the_last_exchange_leaves_nothing_clean_that_came_later(cleaner, tmp_path):
+    log = told_log(tmp_path, cleaner, min_cleanable_dirty_ratio=0.01)
+    fill(log, 20, keys=20)
+    log.roll()
+    cleaning = cleaner.plan([(log, log.end_offset)], NOW)
+    while (done := cleaning.clean()).clean_offset is None:
+        assert cleaner.install(cleaning, done)
+    log.truncate_to(7)
+    fill(log, 20, keys=1)
+    log.roll()
+    assert not cleaner.install(cleaning, done)
+    assert (cleaner.clean_offset(log) or 0) <= 7
+    assert run(cleaner, [log]) is log
+    assert [key for offset, key, _ in content(log) if offset >= 7] == [b"k0"]
+
+
+@pytest.mark.parametrize("after", range(0, 12, 2))
+def test_a_truncation_while_a_cleaning_is_under_way_ends_it(tmp_path, after):
+    """Also when the log has grown to the same size again."""
+    cleaner = Cleaner(RealDisk(), CleanerConfig(io_buffer_size=4_000))
+    log = told_log(tmp_path, cleaner, segment_bytes=2_000, min_cleanable_dirty_ratio=0.01)
+    fill(log, 40, keys=40)
+    log.roll()
+    cleaning = cleaner.plan([(log, log.end_offset)], NOW)
+    for _ in range(after):
+        if not cleaner.install(cleaning, cleaning.clean()):
+            return
+    log.truncate_to(7)
+    for n in range(7, 40):
+        put(log, (b"k0", b"%d:" % n + b"v" * 100))
+    log.roll()
+    before = content(log)
+    try:
+        while cleaner.install(cleaning, cleaning.clean()):
+            pass
+    except (OSError, ProtocolError) as error:
+        cleaner.fail(cleaning, error)
+    assert content(log) == before
+    assert (cleaner.clean_offset(log) or 0) <= 7
+    assert not cleaner.is_busy(log)
+    while run(cleaner, [log]) is not None:
+        pass
+    assert [key for offset, key, _ in content(log) if offset >= 7] == [b"k0"], "what came after the cut is cleaned"
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.EIO, "unreadable"), ValueError("a bug")], ids=["the disk's", "ours"]
+)
+def test_a_log_that_cannot_be_looked_at_keeps_the_cleaner_from_no_other(tmp_path, monkeypatch, error):
+    cleaner, logs = Cleaner(RealDisk()), [open_log(tmp_path / name, name) for name in "ab"]
+    words = []
+    for log in logs:
+        fill(log, 20, keys=2)
+        log.roll()
+        log._home._warn = words.append
+        log._home.bugs._warn = words.append
+    real = survey
+
+    def look(log, *rest):
+        if log.topic == "a":
+            raise error
+        return real(log, *rest)
+
+    monkeypatch.setattr("ottla.log.cleaner.survey", look)
+    assert run(cleaner, logs) is logs[1]
+    assert run(cleaner, logs) is None
+    if isinstance(error, OSError):
+        assert logs[0]._home.offline is error
+    else:
+        assert cleaner.is_unclean(logs[0])
+        assert any("a bug" in word for word in words)
+
+
 def test_a_log_made_anew_is_dirty(cleaner, tmp_path):
     log = open_log(tmp_path)
     fill(log, 20, keys=20)
@@ -270,13 +370,14 @@ def test_a_log_made_anew_is_dirty(cleaner, tmp_path):
     assert (tmp_path / "cleaner-offset-checkpoint").read_text() == "0\n0\n"
 
 
-def test_a_failed_exchange_takes_the_directory_out_of_service(cleaner, tmp_path, monkeypatch):
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC], ids=["broken", "full"])
+def test_a_failed_exchange_takes_the_directory_out_of_service(cleaner, tmp_path, monkeypatch, code):
     log = open_log(tmp_path)
     fill(log, 20, keys=2)
     log.roll()
 
     def rename(self, source, target):
-        raise OSError(errno.EIO, "no more")
+        raise OSError(code, "no more")
 
     monkeypatch.setattr(RealDisk, "rename", rename)
     assert run(cleaner, [log]) is log

@@ -1,5 +1,6 @@
 """A log directory: whose it is, what a start costs, what a stop leaves."""
 
+import errno
 import json
 import os
 import subprocess
@@ -125,6 +126,17 @@ def test_checkpoints_are_written_when_something_moved(tmp_path):
     bench.stop()
 
 
+def test_a_checkpoint_that_names_nothing_is_a_file_all_the_same(tmp_path):
+    bench = Workbench(tmp_path)
+    bench.directory.checkpoint()
+    path = tmp_path / "log-start-offset-checkpoint"
+    assert path.read_text() == "0\n0\n"
+    path.unlink()
+    bench.directory.checkpoint()
+    assert not path.exists()  # nothing has moved
+    bench.stop()
+
+
 def test_a_dormant_log_is_checkpointed_without_being_woken(tmp_path):
     bench = Workbench(tmp_path)
     for n in range(5):
@@ -227,6 +239,28 @@ def test_a_deleted_log_goes_in_two_steps(tmp_path):
     assert not (tmp_path / name).exists()
     assert put(fresh, 2).base_offset == 0
     assert (tmp_path / "t-0").exists()
+    bench.stop()
+
+
+def test_a_file_that_cannot_be_removed_keeps_no_other_from_going(tmp_path, monkeypatch):
+    bench = Workbench(tmp_path)
+    for name in "abc":
+        (tmp_path / name).mkdir()
+        bench.directory.doom([f"{tmp_path}/{name}"], 0)
+    real = RealDisk.remove_tree
+
+    def remove_tree(self, path):
+        if path.endswith("/a"):
+            raise OSError(errno.EACCES, "not allowed")
+        real(self, path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RealDisk, "remove_tree", remove_tree)
+        for _ in range(2):
+            with pytest.raises(OSError, match="not allowed"):
+                bench.directory.remove_doomed(NOW)
+        assert [name for name in "abc" if (tmp_path / name).exists()] == ["a"]
+    assert bench.directory.remove_doomed(NOW) == 1
     bench.stop()
 
 

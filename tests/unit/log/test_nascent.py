@@ -19,7 +19,12 @@ def test_a_new_log_takes_no_room_until_it_is_written_to(tmp_path):
     assert (log.start_offset, log.end_offset, log.recovery_point, log.size_bytes) == (0, 0, 0, 0)
     assert bytes(log.read(0, 100, 0)) == b""
     assert log.offset_for_timestamp(0) is None
+    assert log.candidate(0) is None
+    assert log.newest_candidate() is None
     assert log.max_timestamp() is None
+    assert log.max_timestamp() is None
+    assert log.candidate(0) is None
+    assert log.newest_candidate() is None
     assert log.aborted_transactions(0, 10) == []
     assert log.delete_old_segments(NOW, 0) == 0
     assert log.unsynced() == []

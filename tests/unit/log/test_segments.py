@@ -1,5 +1,6 @@
 """When a new segment begins, which ones are kept, and what a read finds across them."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -7,9 +8,10 @@ import pytest
 
 from ottla.log.config import LogConfig
 from ottla.wire.batch import build_batch, scan
-from ottla.wire.errors import BrokerError
+from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.record import Record
-from tests.unit.log.workbench import NOW, Workbench, batch, put, put_from, read_all
+from ottla.world.disk import RealDisk
+from tests.unit.log.workbench import NOW, FaultyDisk, Workbench, batch, put, put_from, read_all
 
 DAY = 86_400_000
 
@@ -241,6 +243,53 @@ def test_files_go_later(bench, log):
     assert names(log, ".log.deleted") == gone
     bench.directory.remove_doomed(NOW + 60_000)
     assert not names(log, ".deleted")
+
+
+def test_on_a_full_disk_all_but_the_segment_that_cannot_be_replaced_goes(tmp_path):
+    disk = FaultyDisk()
+    bench = Workbench(tmp_path, disk, segment_bytes=400, index_interval_bytes=100)
+    log = bench.log
+    fill(log, 20)
+    last = bases(log)[-1]
+    log.config = LogConfig(retention_ms=0)
+    disk.fail("append", ".snapshot", errno.ENOSPC)
+    with pytest.raises(BrokerError) as caught:
+        log.delete_old_segments(NOW + DAY, 20)
+    assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert (bases(log), log.start_offset, bench.offline) == ([last], last, [])
+    assert read_all(log) == [(n, b"%d" % n) for n in range(last, 20)]
+    with pytest.raises(BrokerError):
+        log.delete_old_segments(NOW + DAY, 20)
+    assert bases(log) == [last]
+    disk.heal()
+    assert log.delete_old_segments(NOW + DAY, 20) == 1
+    assert (log.start_offset, put(log, 20).base_offset) == (20, 20)
+    disk.fail("append", ".snapshot", errno.EIO)
+    with pytest.raises(BrokerError):
+        log.delete_old_segments(NOW + 2 * DAY, 21)
+    assert len(bench.offline) == 1, "what is no want of room takes the directory offline"
+    assert log.start_offset == 20
+    bench.stop(clean=False)
+
+
+def test_a_segment_that_cannot_be_renamed_goes_at_once_with_the_others(bench, log, monkeypatch):
+    fill(log, 20)
+    first, *others = bases(log)
+    log.config = LogConfig(retention_ms=0)
+    real = RealDisk.rename
+
+    def rename(self, source, target):
+        if source.endswith(f"{first:020}.log"):
+            raise OSError(errno.ENOSPC, "no room for a name")
+        real(self, source, target)
+
+    monkeypatch.setattr(RealDisk, "rename", rename)
+    with pytest.raises(BrokerError):
+        log.delete_old_segments(NOW + DAY, 20)
+    assert (bases(log), log.start_offset) == ([20], 20)
+    assert names(log, ".log") == [20]
+    assert names(log, ".log.deleted") == others
+    assert names(log, ".snapshot") == [20]
 
 
 def test_a_raised_start_is_remembered(bench, log):

@@ -1,5 +1,7 @@
 """What stays of a batch: keys, tombstones, transactions, producers."""
 
+import tracemalloc
+
 import pytest
 
 from ottla.log.cleaned_transactions import CleanedTransactions
@@ -7,7 +9,7 @@ from ottla.log.latest_offsets import LatestOffsets
 from ottla.log.sieve import LastBatch, Sieve
 from ottla.log.transaction_index import AbortedTransaction
 from ottla.wire.batch import Batch, assemble, build_batch, crc_ok, read_records
-from ottla.wire.compression import Codec
+from ottla.wire.compression import Codec, compress
 from ottla.wire.control import ControlType, end_transaction_batch, quorum_batch, read_control
 from ottla.wire.errors import ProtocolError
 from ottla.wire.messages.control import SnapshotFooterRecord
@@ -270,3 +272,38 @@ def test_damaged_batches_are_not_given_a_new_crc():
     data[-3] ^= 1
     with pytest.raises(ProtocolError):
         sift(sieve({b"a": 9}), data)
+
+
+@pytest.mark.parametrize("body", [b"\xff" * 40, b"\0"])
+def test_a_batch_that_cannot_be_read_is_named(body):
+    data = assemble(Batch.parse(batch((b"a", b"1"), start=77)), body)
+    with pytest.raises(ProtocolError, match="the batch at offset 77 cannot be read"):
+        sift(sieve({b"a": 100}), data)
+    lying = assemble(Batch.parse(batch((b"a", b"1"), start=77, codec=Codec.ZSTD)), body)
+    with pytest.raises(ProtocolError, match="the batch at offset 77 cannot be read"):
+        sift(sieve({b"a": 100}), lying)
+
+
+@pytest.mark.parametrize("latest", [{b"a": 2, b"b": 3}, {b"a": 9, b"b": 3}, {b"a": 9, b"b": 9}, {b"a": 0, b"b": 0}])
+@pytest.mark.parametrize("values", [(b"1", b"2", b"3", b"4"), (b"1", None, b"3", None)])
+def test_very_many_records_are_sifted_as_few_are(monkeypatch, latest, values):
+    data = batch(*zip((b"a", b"b", b"a", b"b"), values, strict=True))
+    few = sift(sieve(latest), data)
+    monkeypatch.setattr("ottla.log.sieve._SPANS_MAX", 3)
+    assert sift(sieve(latest), data) == few
+
+
+def test_the_records_of_a_bomb_are_never_in_a_list():
+    """What is held is their bytes, and what stays of them."""
+    count = 300_000
+    one = build_batch([Record(0, THEN, b"", b"")])[61:]
+    header = Batch.parse(build_batch([Record(0, THEN, b"", b"")]))
+    body = compress(Codec.ZSTD, bytes(one) * count)
+    data = assemble(header._replace(record_count=count, last_offset_delta=count - 1, attributes=Codec.ZSTD), body)
+    tracemalloc.start()
+    try:
+        assert sift(sieve({b"": 1}), data) is None
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 4 * count * len(one)

@@ -220,3 +220,13 @@ def test_dev_needs_nothing_and_warns_of_nothing() -> None:
     free = Settings.from_properties(dev_properties(port=0, metrics_port=0, flush="os"))
     assert [each.port for each in free.listeners] == [0, 0]
     assert free["ottla.flush"] == "os"
+
+
+def test_a_raised_session_that_another_setting_cuts_short_draws_a_warning() -> None:
+    raised = {**BASE, "broker.session.timeout.ms": "30000"}
+    assert Settings.from_properties(raised).warnings == ()
+    (warning,) = Settings.from_properties({**raised, "ottla.broker.silence.ms": "1000"}).warnings
+    assert (
+        warning
+        == "ottla.broker.silence.ms=1000 ends a broker's session before broker.session.timeout.ms=30000 does"
+    )

@@ -1,18 +1,23 @@
 """Group commit: one sync for all that came meanwhile, nobody hears before it, and no second try after a failure."""
 
+import errno
+import os
+
 import pytest
 
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
 from ottla.log.identity import Identity
 from ottla.log.log import Log
+from ottla.metadata.topics import PartitionState
 from ottla.partition.copy import cut_to
 from ottla.partition.flusher import AckFlusher, OsFlusher, storage_error
+from ottla.partition.leadership import Leadership
 from ottla.partition.partition import Partition
 from ottla.wire.batch import build_batch
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.record import Record
-from ottla.world.disk import RealDisk
+from ottla.world.disk import RealDisk, RealFile
 from ottla.world.entropy import SeededEntropy
 
 NOW = 1_700_000_000_000
@@ -29,7 +34,12 @@ class HeldWorker:
 
     def finish(self):
         work, done = self.jobs.pop(0)
-        done(work(), None)
+        try:
+            outcome = work()
+        except BaseException as error:  # noqa: BLE001  # as a thread hands it over
+            done(None, error)
+        else:
+            done(outcome, None)
 
 
 class Turn:
@@ -48,8 +58,13 @@ class Turn:
 
 
 @pytest.fixture
-def directory(tmp_path):
-    directory = LogDirectory(str(tmp_path), RealDisk(), SeededEntropy(1), print)
+def warnings():
+    return []
+
+
+@pytest.fixture
+def directory(tmp_path, warnings):
+    directory = LogDirectory(str(tmp_path), RealDisk(), SeededEntropy(1), warnings.append)
     directory.format(Identity("c", 1, bytes(15) + b"\1"))
     directory.open()
     directory.load(lambda topic: LogConfig())
@@ -160,3 +175,162 @@ def test_a_sync_that_began_before_a_cut_means_nothing(directory):
     assert partition.durable_offset == 0
     worker.finish()
     assert partition.durable_offset == 1
+
+
+def test_a_sync_in_os_mode_takes_nothing_back_that_came_while_it_ran(directory):
+    worker, turn, heard = HeldWorker(), Turn(), []
+    flusher = OsFlusher(AckFlusher([worker], turn, pytest.fail))
+    partition = partition_of(directory, flusher)
+    leadership = Leadership(1, lambda broker, epoch: True, lag_ms_max=30_000, min_isr=2)
+    leadership.begin(PartitionState(1, 1, 1, (1, 2), (1, 2), (bytes(16), bytes(16))), 0, NOW)
+    partition.lead(1, leadership)
+    partition.append(batch(), NOW)
+    flusher.flush(partition)  # as flush.ms asks for, or a segment that was rolled
+    turn.end()
+    end_offset = partition.append(batch(), NOW).end_offset
+    partition.when_durable(end_offset, heard.append)
+    worker.finish()
+    leadership.fetched(2, end_offset, 0, NOW, end_offset, -1)
+    partition.raise_watermark(leadership.watermark(partition.durable_offset, end_offset, NOW))
+    assert (partition.durable_offset, partition.high_watermark, heard) == (2, 2, [None])
+
+
+# What nobody expects
+
+
+class Strange(Exception):
+    """A bug."""
+
+
+class Ended(BaseException):
+    """What ends a thread."""
+
+
+class Station:
+    """Two partitions of one flusher, and who waits for them."""
+
+    def __init__(self, directory):
+        self.worker, self.turn, self.heard, self.failed = HeldWorker(), Turn(), [], []
+        self.flusher = AckFlusher([self.worker], self.turn, self._fail)
+        self.partitions = [partition_of(directory, self.flusher, name) for name in "ab"]
+
+    def _fail(self, partition, error):
+        self.failed.append((partition.topic, error))
+        partition.fail(storage_error(error))
+
+    def write(self, *names):
+        for partition in self.partitions:
+            if partition.topic in names:
+                end_offset = partition.append(batch(), NOW).end_offset
+                partition.when_durable(
+                    end_offset, lambda error, name=partition.topic: self.heard.append((name, error and error.code))
+                )
+
+
+@pytest.fixture
+def station(directory):
+    return Station(directory)
+
+
+def break_syncs_of(monkeypatch, topic, error):
+    real = RealFile.sync
+
+    def sync(self):
+        if f"/{topic}-0/" in self.path:
+            raise error
+        real(self)
+
+    monkeypatch.setattr(RealFile, "sync", sync)
+
+
+def test_a_sync_that_breaks_off_is_reported_and_everybody_is_answered(station, monkeypatch, warnings):
+    station.write("a", "b")
+    station.turn.end()
+    with monkeypatch.context() as patch:
+        break_syncs_of(patch, "a", Strange("in the thread"))
+        station.worker.finish()
+    assert sorted(station.heard) == [("a", ErrorCode.KAFKA_STORAGE_ERROR), ("b", None)]
+    ((topic, error),) = station.failed
+    assert topic == "a" and isinstance(error, OSError) and "in the thread" in str(error)
+    assert any("a bug of Ottla" in text and "in the thread" in text for text in warnings)
+    station.write("b")
+    station.turn.end()
+    station.worker.finish()
+    assert station.heard[-1] == ("b", None), "the next ones are synced as ever"
+
+
+def test_a_thread_that_fails_as_a_whole_leaves_nobody_waiting(station, monkeypatch, warnings):
+    station.write("a", "b")
+    station.turn.end()
+    with monkeypatch.context() as patch:
+        break_syncs_of(patch, "a", Ended())
+        station.worker.finish()
+    assert sorted(station.heard) == [
+        ("a", ErrorCode.KAFKA_STORAGE_ERROR),
+        ("b", ErrorCode.KAFKA_STORAGE_ERROR),
+    ]
+    idle = []
+    station.flusher.when_idle(lambda: idle.append(1))
+    assert idle == [1]
+
+
+def test_a_sync_that_cannot_be_prepared_leaves_nobody_waiting(station, monkeypatch, warnings):
+    real = Log.unsynced
+
+    def unsynced(log):
+        if log.topic == "a":
+            raise Strange("on the loop")
+        return real(log)
+
+    station.write("a", "b")
+    with monkeypatch.context() as patch:
+        patch.setattr(Log, "unsynced", unsynced)
+        station.turn.end()
+    station.worker.finish()
+    assert sorted(station.heard) == [("a", ErrorCode.KAFKA_STORAGE_ERROR), ("b", None)]
+    assert any("on the loop" in text for text in warnings)
+
+
+def test_a_sync_for_which_there_are_no_descriptors_is_tried_again(station, monkeypatch):
+    station.write("a")
+    files = [file.path for file in station.partitions[0].log.unsynced()]
+    station.partitions[0].log.not_synced()
+    station.partitions[0].log.rest()
+
+    def refuse(*_):
+        raise OSError(errno.EMFILE, "too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse)
+        station.turn.end()
+        assert (station.worker.jobs, station.heard, station.failed) == ([], [], [])
+        station.turn.end()
+    synced, real = [], RealFile.sync
+    monkeypatch.setattr(RealFile, "sync", lambda self: (synced.append(self.path), real(self)))
+    station.turn.end()
+    station.worker.finish()
+    assert (station.heard, station.failed) == ([("a", None)], [])
+    assert synced == [path for path in files if not os.path.isdir(path)], "new files too, and all of them"
+
+
+def test_an_answer_that_breaks_keeps_nobody_else_waiting(station, warnings):
+    def broken(error):
+        raise Strange("answer")
+
+    class Reader:
+        def wake(self, partition):
+            raise Strange("reader")
+
+    first, _ = station.partitions
+    first.readers[Reader()] = None
+    end_offset = first.append(batch(), NOW).end_offset
+    first.when_durable(end_offset, broken)
+    station.write("a", "b")
+    station.turn.end()
+    station.worker.finish()
+    assert sorted(station.heard) == [("a", None), ("b", None)]
+    assert [sum(word in text for text in warnings) for word in ("answer", "reader")] == [1, 1]
+    first.when_durable(9, broken)
+    first.when_durable(9, lambda error: station.heard.append(("late", error.code)))
+    first.fail(storage_error(OSError(5, "gone")))
+    assert station.heard[-1] == ("late", ErrorCode.KAFKA_STORAGE_ERROR)

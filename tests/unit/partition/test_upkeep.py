@@ -1,6 +1,6 @@
 """Chores run again and again, at the interval of the day, and survive their own failures."""
 
-from ottla.partition.upkeep import Chore
+from ottla.partition.upkeep import Chore, for_each
 
 
 class Timers:
@@ -42,3 +42,23 @@ def test_a_failing_chore_is_reported_and_tried_again():
     assert len(reports) == 2 and "disk on fire" in reports[0] and "clean" in reports[0]
     chore.stop()
     assert not timers.calls
+
+
+def test_one_that_fails_does_not_keep_the_next_from_its_turn():
+    done, reports = [], []
+
+    def work(item):
+        done.append(item)
+        if item in "bd":
+            raise OSError("no room")
+        if item == "e":
+            raise ValueError("a slip")
+
+    for_each("abcdef", work, lambda item: f"upkeep of {item}", reports.append)
+    assert done == list("abcdef")
+    first, bug = reports
+    assert first == "upkeep of b has failed, as has that of 2 more, and is tried again later: no room"
+    assert "please report it" in bug and "upkeep of e" in bug and "in work" in bug
+    reports.clear()
+    for_each("ac", work, str, reports.append)
+    assert not reports

@@ -1,20 +1,31 @@
 """The driver: what is replied is on disk, what is on disk comes back, and nothing is said after a failed sync."""
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from ottla.metadata.error import MetadataError
-from ottla.quorum.checkpoint import checkpoint_batches, read_checkpoint
+from ottla.metadata.frame import encode
+from ottla.quorum.checkpoint import checkpoint_batches, frame_batch, read_checkpoint
+from ottla.quorum.driver import Answered
 from ottla.quorum.election_state import read_election_state, write_election_state
+from ottla.quorum.snapshots import SnapshotWriter
+from ottla.raft.event import Tick
+from ottla.raft.raft import ANSWERS, TAKES
+from ottla.raft.settings import Node
 from ottla.raft.voters import Address, Voter, Voters
 from ottla.replicated.decision import Decision
 from ottla.wire.batch import Batch, read_records, scan
 from ottla.wire.control import ControlType, read_control
-from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.errors import BrokerError, ErrorCode, ProtocolError
+from ottla.wire.message import Message
 from ottla.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
+from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 from ottla.wire.records.metadata import BeginTransactionRecord, ConfigRecord, RemoveTopicRecord, TopicRecord
+from ottla.wire.uuid import METADATA_TOPIC_ID
+from ottla.world.disk import RealFile
 from tests.unit.quorum.workshop import ADDRESS, Deaf, HeldWorker, Workshop
 
 MOVED = Address("CONTROLLER", "127.0.0.1", 9999)
@@ -224,6 +235,49 @@ def test_after_a_failed_sync_nothing_is_acknowledged(tmp_path: Path) -> None:
     assert [error.errno for error in shop.failures] == [errno.EIO]
     assert [getattr(reply, "code", reply) for reply in shop.create("two")] == [ErrorCode.KAFKA_STORAGE_ERROR]
     assert worker.jobs == []
+
+
+def test_a_sync_that_breaks_off_ends_the_quorum_instead_of_leaving_it_waiting(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path)
+    shop.join()
+    shop.quorum.close()
+    worker = shop.worker = HeldWorker()
+    shop.reopen(close=False)
+    replies = shop.create("one")
+    worker.work(RuntimeError("nobody expects this"))
+    assert [getattr(reply, "code", reply) for reply in replies] == [ErrorCode.KAFKA_STORAGE_ERROR]
+    (failure,) = shop.failures
+    assert "nobody expects this" in str(failure)
+
+
+@pytest.mark.parametrize("where", ["sync", "append"])
+def test_a_snapshot_that_breaks_off_is_not_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    shop = Workshop(tmp_path, snapshot_interval_ms=1000)
+    shop.join()
+
+    def fail(self: SnapshotWriter) -> bool:
+        raise RuntimeError("nobody expects this")
+
+    def broken(self: RealFile) -> None:
+        if self.path.endswith(".part"):
+            raise RuntimeError("nobody expects this")
+
+    with monkeypatch.context() as patch:
+        if where == "sync":
+            patch.setattr(RealFile, "sync", broken)
+        else:
+            patch.setattr(SnapshotWriter, "step", fail)
+        shop.clock.ms += 2000
+        shop.quorum.tick()
+    assert shop.quorum.statistics["snapshots_taken"] == 0
+    assert any("nobody expects this" in text for text in shop.warnings)
+    assert not [name for name in os.listdir(shop.log_path) if name.endswith(".part")]
+    shop.create("one")
+    shop.clock.ms += 2000
+    shop.quorum.tick()
+    assert shop.quorum.statistics["snapshots_taken"] == 1
 
 
 def test_a_full_disk_is_an_error_one_can_try_again(shop: Workshop) -> None:
@@ -515,9 +569,131 @@ def test_the_quorum_describes_itself(shop: Workshop) -> None:
     assert answers[-1].topics[0].partitions[0].error_code == 3
 
 
+def metadata_fetch(shop: Workshop, offset: int, epoch: int, **fields: int) -> FetchRequest:
+    topic = FetchRequest.FetchTopic
+    partition = topic.FetchPartition(
+        fetch_offset=offset,
+        last_fetched_epoch=epoch,
+        current_leader_epoch=shop.quorum.epoch,
+        replica_directory_id=b"2" * 16,
+        high_watermark=-1,
+    )
+    return FetchRequest(
+        replica_state=FetchRequest.ReplicaState(replica_id=2),
+        topics=[topic(topic_id=METADATA_TOPIC_ID, partitions=[partition])],
+        **fields,
+    )
+
+
+def part_of(answer: Message) -> FetchResponse.FetchableTopicResponse.PartitionData:
+    assert isinstance(answer, FetchResponse)
+    return answer.responses[0].partitions[0]
+
+
+@pytest.mark.parametrize("size", [-1, -(2**31)])
+def test_a_fetch_of_the_log_with_a_negative_size_is_refused_and_nothing_else(
+    shop: Workshop, size: int
+) -> None:
+    shop.join()
+    for number in range(3):
+        shop.create(f"before-{number}")
+    shop.reopen()  # so that what was written is read from the file
+    answers: list[Message] = []
+    shop.quorum.serve(metadata_fetch(shop, 1, 1, max_bytes=size), 17, "CONTROLLER", answers.append)
+    assert part_of(answers[0]).error_code == ErrorCode.INVALID_REQUEST
+    wish = metadata_fetch(shop, shop.quorum.end_offset, shop.quorum.epoch, max_bytes=size, max_wait_ms=500)
+    shop.quorum.serve(wish, 17, "CONTROLLER", answers.append)
+    assert shop.create("after") == [0]
+    shop.quorum.serve(metadata_fetch(shop, 1, 1, max_bytes=100), 17, "CONTROLLER", answers.append)
+    assert len(answers) == 3 and part_of(answers[-1]).records
+    assert not shop.failures
+
+
+def test_a_read_that_fails_by_our_own_fault_is_answered_and_reported(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> bytes:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    shop.join()
+    answers: list[Message] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(type(shop.quorum._started.log), "read", fail)
+        shop.quorum.serve(metadata_fetch(shop, 1, 1, max_bytes=100), 17, "CONTROLLER", answers.append)
+    assert part_of(answers[0]).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert any("Traceback" in line for line in shop.warnings)
+    assert shop.create("after") == [0] and not shop.failures
+
+
+def test_a_request_that_breaks_raft_is_answered_and_the_quorum_goes_on(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> Message:
+        raise ValueError("broken")
+
+    shop.join()
+    answers: list[Message] = []
+    with monkeypatch.context() as patched:
+        patched.setitem(ANSWERS, FetchRequest, broken)
+        shop.quorum.serve(metadata_fetch(shop, 1, 1), 17, "CONTROLLER", answers.append)
+    assert isinstance(answers[0], FetchResponse)
+    assert answers[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert any("ValueError: broken" in line for line in shop.warnings)
+    assert shop.create("after") == [0] and not shop.failures
+
+
 def test_sessions_run_out_as_time_passes(shop: Workshop) -> None:
     shop.join()
     assert shop.quorum.machine.deadline is None, "the only broker is the controller's own node"
     shop.clock.ms += 60_000
     shop.quorum.tick()
     assert shop.quorum.image.brokers[1].active
+
+
+def test_a_log_that_cannot_be_read_says_where_and_what_to_do(shop: Workshop) -> None:
+    offset = shop.quorum.end_offset
+    data = frame_batch([b"\x01\x02\x00\xff\xff"], base_offset=offset, epoch=1, timestamp_ms=0)
+    shop.quorum.close()
+    with (shop.log_path / "00000000000000000000.log").open("ab") as file:
+        file.write(data)
+    with pytest.raises(MetadataError, match=rf"{shop.log_path} .* at offset {offset}: .*TopicRecord.*copy"):
+        shop.reopen(close=False)
+
+
+def test_a_batch_that_cannot_be_read_is_refused_and_told_of_now_and_then(shop: Workshop) -> None:
+    view = shop.quorum.driver.raft.replica.log
+    good = frame_batch([encode(ConfigRecord())], base_offset=5, epoch=1, timestamp_ms=0)
+    view.check(good, 0)
+    bad = frame_batch([b"\x01\x02\x00\xff\xff"], base_offset=5, epoch=1, timestamp_ms=0)
+    for _ in range(20):
+        with pytest.raises(ProtocolError, match="TopicRecord"):
+            view.check(good + bad, len(good))
+    assert [line.split(" (")[1].split()[0] for line in shop.warnings] == ["1", "2", "4", "8", "16"]
+    assert "offset 5 that cannot be read, and it was not appended" in shop.warnings[0]
+
+
+def test_an_answer_that_breaks_raft_is_reported_and_its_sender_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Answered] = []
+
+    class Kept:
+        def ask(self, node: Node, request: Message, answered: Answered) -> None:
+            asked.append(answered)
+
+    def broken(*_: object) -> bool:
+        raise ValueError("broken")
+
+    shop = Workshop(tmp_path, static=True)
+    shop.quorum.close()
+    shop.voters = Voters.of(Voter(id, addresses=(ADDRESS,)) for id in (1, 2))
+    shop.wires = Kept()
+    shop.reopen(close=False)
+    monkeypatch.setitem(TAKES, FetchResponse, broken)
+    (answered,) = asked
+    answered(FetchResponse())
+    assert any("ValueError: broken" in line for line in shop.warnings)
+    assert len(asked) == 1, "not at once"
+    shop.clock.ms += 50
+    shop.quorum.driver.step(Tick())
+    assert len(asked) == 2 and not shop.failures

@@ -1,5 +1,8 @@
 """DescribeQuorum: everybody, and how far they are."""
 
+import pytest
+
+from ottla.raft import leader
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.describe_quorum import DescribeQuorumRequest
 from tests.unit.raft.bench import TOPIC, Bench, directory
@@ -43,6 +46,37 @@ def test_observers_that_left_are_forgotten() -> None:
     assert len(bench.ask(request()).topics[0].partitions[0].observers) == 1
     bench.wait(1)
     assert bench.ask(request()).topics[0].partitions[0].observers == []
+
+
+def look_on(bench: Bench, id: int) -> None:
+    """Fetch as an observer in a directory of this number."""
+    bench.fetch_by(7, 1, directory_id=id.to_bytes(16, "big"))
+
+
+def test_invented_observers_are_bounded_and_the_true_ones_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leader, "OBSERVERS_MAX", 100)
+    bench = Bench(1, 2, 3).establish()
+    for number in range(1_000):
+        look_on(bench, 1_000 + number)
+        if number % 50 == 0:
+            look_on(bench, 7)
+    observers = bench.ask(request()).topics[0].partitions[0].observers
+    assert len(observers) == 100
+    assert (7).to_bytes(16, "big") in {each.replica_directory_id for each in observers}
+    assert len(bench.ask(request()).topics[0].partitions[0].current_voters) == 3
+
+
+def test_observers_that_left_are_forgotten_without_being_asked_for() -> None:
+    bench = Bench(1)
+    for number in range(100):
+        look_on(bench, 10 + number)
+    bench.wait(200_000)
+    look_on(bench, 500)
+    bench.wait(200_000)
+    for number in range(100):
+        look_on(bench, 1_000 + number)
+    left = {int.from_bytes(key.directory_id, "big") for key in bench.leader_role.observers}
+    assert left == {500, *range(1_000, 1_100)}
 
 
 def test_who_does_not_lead_does_not_know() -> None:

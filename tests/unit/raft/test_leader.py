@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ottla.raft.event import Append, Start
+from ottla.raft.parking import WAIT_MS_MAX
 from ottla.raft.voters import Address
 from ottla.wire.control import ControlType
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -255,3 +256,27 @@ def test_a_fetch_is_not_given_more_than_it_asks_for() -> None:
     assert b"b" * 100 in whole
     assert b"a" * 100 in half
     assert b"b" * 100 not in half, "one batch comes at least, and no more than fit"
+
+
+def test_a_fetch_waits_no_longer_than_it_is_worth_keeping() -> None:
+    """Whoever has hung up meanwhile is not noticed: nobody else may have its place for weeks."""
+    bench = Bench(1, 2, 3).establish()
+    end = bench.raft.end_offset
+    assert bench.fetch_by(7, end, wait_ms=2**31 - 1) is None
+    assert len(bench.leader_role.parked) == 1
+    for _ in range(WAIT_MS_MAX // 500):
+        bench.wait(500)
+        bench.fetch_by(2, end)
+    assert not bench.leader_role.parked
+    (answer,) = [each for each in answers(bench) if not told(each).records][-1:]
+    assert told(answer).error_code == ErrorCode.NONE
+
+
+def test_no_more_fetches_wait_than_any_cluster_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ottla.raft.apis.fetch.PARKED_MAX", 100)
+    bench = Bench(1, 2, 3).establish()
+    end = bench.raft.end_offset
+    for number in range(100):
+        assert bench.fetch_by(7 + number, end, wait_ms=500) is None
+    assert bench.fetch_by(6, end, wait_ms=500) is not None, "it is told at once that there is nothing"
+    assert len(bench.leader_role.parked) == 100

@@ -93,6 +93,10 @@ def test_pieces_that_are_refused() -> None:
     assert code(piece_request(id, -1)) == ErrorCode.POSITION_OUT_OF_RANGE
     assert code(piece_request(id, 0, epoch=0)) == ErrorCode.FENCED_LEADER_EPOCH
     assert code(piece_request(id, 0, epoch=9)) == ErrorCode.UNKNOWN_LEADER_EPOCH
+    for size in (-1, -(2**31)):
+        request = piece_request(id, 0)
+        request.max_bytes = size
+        assert code(request) == ErrorCode.INVALID_REQUEST
 
 
 def test_fetching_a_snapshot_keeps_a_leader_in_office() -> None:

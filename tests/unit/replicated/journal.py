@@ -4,7 +4,7 @@ import inspect
 
 from ottla.replicated.decision import Decision
 from ottla.replicated.keyed import Answer
-from ottla.wire.errors import BrokerError
+from ottla.wire.errors import BrokerError, ErrorCode
 
 NOW = 1_800_000_000_000
 
@@ -22,6 +22,7 @@ class Bench:
         self.log = []  # ("record", record) | ("pending", producer id, record) | ("end", producer id, committed)
         self.answers = {}
         self.effects = []
+        self.is_full = False  # while it is, the journal refuses records
 
     @property
     def records(self):
@@ -34,6 +35,8 @@ class Bench:
         return self._carry_out(command(*arguments, **how))
 
     def _carry_out(self, decision: Decision):
+        if self.is_full and decision.records:
+            raise BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS)
         for record in decision.records:
             if decision.transactional is not None:
                 self.log.append(("pending", decision.transactional[0], record))
@@ -47,6 +50,14 @@ class Bench:
             else:
                 self.effects.append(effect)
         return decision.reply
+
+    def take_steps(self, steps):
+        """Do long work; return how many steps it took."""
+        count = 0
+        for decision in steps:
+            count += 1
+            self._carry_out(decision)
+        return count
 
     def end_transaction(self, producer_id, *, committed):
         """Put a marker into the log."""

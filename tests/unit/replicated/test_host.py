@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pytest
 
 from ottla.replicated.decision import Decision, Effect
-from ottla.replicated.host import Host
-from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.replicated.host import Host, HostRules
+from ottla.wire.errors import BrokerError, ErrorCode, ProtocolError
 
 
 class Counter:
@@ -104,7 +104,7 @@ def test_a_read_is_answered_at_once_when_nothing_is_pending(host: Host[Counter])
     assert replies == [0]
 
 
-def test_a_refusal_waits_like_any_reply(host: Host[Counter], journal: Memory) -> None:
+def test_a_refusal_waits_for_nothing(host: Host[Counter], journal: Memory) -> None:
     refusal = BrokerError(ErrorCode.INVALID_REQUEST)
 
     def refuse(machine: Counter, now: int) -> Decision[int]:
@@ -113,9 +113,10 @@ def test_a_refusal_waits_like_any_reply(host: Host[Counter], journal: Memory) ->
     replies: list[object] = []
     host.submit(lambda machine, now: machine.add(5), replies.append, 0)
     host.submit(refuse, replies.append, 0)
-    assert replies == []
+    host.submit(lambda machine, now: Decision("no", is_refusal=True), replies.append, 0)
+    assert replies == [refusal, "no"]
     commit(host, journal, 1)
-    assert replies == [5, refusal]
+    assert replies == [refusal, "no", 5]
 
 
 def test_an_append_that_fails_leaves_the_machine_alone(host: Host[Counter], journal: Memory) -> None:
@@ -200,7 +201,7 @@ def test_one_that_cannot_be_written_with_the_others_fails_alone(host: Host[Count
         host.gather(lambda machine, now, number=number: Decision(number, (number,)), replies.append, 0)
     host.write(0)
     commit(host, journal, 2)
-    assert [getattr(reply, "code", reply) for reply in replies] == [1, ErrorCode.MESSAGE_TOO_LARGE, 2]
+    assert [getattr(reply, "code", reply) for reply in replies] == [ErrorCode.MESSAGE_TOO_LARGE, 1, 2]
     assert (journal.records, host.machine.total) == ([1, 2], 3)
 
 
@@ -224,3 +225,140 @@ def test_what_a_journal_says_is_excused_once(journal: Memory) -> None:
     host.gather(lambda machine, now: machine.add(5), replies.append, 0)
     host.write(0)
     assert [getattr(reply, "code", None) for reply in replies] == [ErrorCode.NOT_COORDINATOR] * 2
+
+
+class Patient:
+    """A host whose records are about the number modulo 10, and whose replies wait for five seconds."""
+
+    def __init__(self, journal: Memory) -> None:
+        self.now_s = 0.0
+        self.performed: list[object] = []
+        self.late: list[object] = []
+        self.broken: list[Exception] = []
+        rules = HostRules(
+            lambda record: record % 10,
+            lambda: self.now_s + 5,
+            lambda effect, error: self.late.append((effect, error.code)),
+            self.broken.append,
+            self._diverged,
+        )
+        self.host = Host(Counter(), journal, self.performed.append, rules=rules)
+
+    def _diverged(self, error: Exception) -> None:
+        self.broken.append(error)
+        self.host.drop(BrokerError(ErrorCode.NOT_COORDINATOR))
+
+
+def test_a_reply_without_records_waits_for_those_about_its_names_alone(journal: Memory) -> None:
+    host = Patient(journal).host
+    replies: list[object] = []
+    host.submit(lambda machine, now: machine.add(3), replies.append, 0, (3,))
+    host.submit(lambda machine, now: Decision("about 4"), replies.append, 0, (4,))
+    host.submit(lambda machine, now: Decision("about none"), replies.append, 0, ())
+    host.submit(lambda machine, now: Decision("about 3"), replies.append, 0, (4, 3))
+    host.submit(lambda machine, now: Decision("about all"), replies.append, 0)
+    assert replies == ["about 4", "about none"]
+    host.written_otherwise()
+    host.submit(lambda machine, now: Decision("about 5"), replies.append, 0, (5,))
+    assert replies == ["about 4", "about none"]
+    commit(host, journal, 1)
+    assert replies == ["about 4", "about none", 3, "about 3", "about all", "about 5"]
+    assert not host._written
+
+
+def test_who_waits_for_too_long_is_told_and_its_effects_come_when_it_is_committed(journal: Memory) -> None:
+    patient = Patient(journal)
+    host = patient.host
+    replies: list[object] = []
+    host.submit(lambda machine, now: Decision("a", (1,), (Ring("ding"),)), replies.append, 0)
+    patient.now_s = 3.0
+    host.submit(lambda machine, now: Decision("b", (2,)), replies.append, 0)
+    assert (host.waiting, host.next_timeout_s) == (2, 5.0)
+    host.time_out(4.9)
+    assert replies == []
+    host.time_out(5.0)
+    assert [getattr(reply, "code", None) for reply in replies] == [ErrorCode.REQUEST_TIMED_OUT]
+    assert patient.late == [(Ring("ding"), ErrorCode.REQUEST_TIMED_OUT)]
+    assert (host.waiting, host.next_timeout_s, host.machine.total) == (1, 8.0, 3)
+    assert patient.performed == []
+    commit(host, journal, 2)
+    assert patient.performed == [Ring("ding")]
+    assert replies[1:] == ["b"]
+    assert (host.waiting, host.next_timeout_s) == (0, None)
+    host.time_out(100.0)
+    assert len(replies) == 2
+
+
+def test_a_callback_that_breaks_keeps_nobody_else_from_an_answer(journal: Memory) -> None:
+    patient = Patient(journal)
+    replies: list[object] = []
+
+    def breaks(_: object) -> None:
+        raise ValueError("broken")
+
+    patient.host.submit(lambda machine, now: machine.add(1), breaks, 0)
+    patient.host.submit(lambda machine, now: machine.add(2), replies.append, 0)
+    commit(patient.host, journal, 2)
+    assert replies == [3]
+    assert [str(error) for error in patient.broken] == ["broken"]
+
+
+def test_records_that_cannot_be_encoded_take_no_other_reply_with_them(journal: Memory) -> None:
+    patient = Patient(journal)
+    host, replies = patient.host, list[object]()
+    append = journal.append
+
+    def pick(records: Sequence[object], now: int) -> range:
+        if 13 in records:
+            raise ProtocolError("must be an int64")
+        return append(records, now)
+
+    journal.append = pick  # type: ignore[method-assign]
+    for number in (1, 13, 2):
+        host.gather(lambda machine, now, number=number: Decision(number, (number,)), replies.append, 0)
+    host.submit(lambda machine, now: machine.add(5), replies.append, 0)
+    commit(host, journal, 3)
+    assert [getattr(reply, "code", reply) for reply in replies] == [ErrorCode.UNKNOWN_SERVER_ERROR, 1, 2, 8]
+    assert [str(error) for error in patient.broken] == ["must be an int64"]
+
+
+def test_a_machine_that_cannot_take_in_what_was_written_is_given_up(
+    journal: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for gathers in (False, True):
+        patient = Patient(journal)
+        replies: list[object] = []
+
+        def breaks(self: Counter, offset: int, record: object) -> None:
+            raise RuntimeError("unforeseen")
+
+        patient.host.submit(lambda machine, now: machine.add(1), replies.append, 0)
+        with monkeypatch.context() as broken:
+            broken.setattr(Counter, "apply", breaks)
+            if gathers:
+                for _ in range(2):
+                    patient.host.gather(lambda machine, now: machine.add(5), replies.append, 0)
+                patient.host.write(0)
+            else:
+                patient.host.submit(lambda machine, now: machine.add(5), replies.append, 0)
+        patient.host.submit(lambda machine, now: machine.add(5), replies.append, 0)
+        assert [getattr(reply, "code", None) for reply in replies] == [ErrorCode.NOT_COORDINATOR] * (3 + gathers)
+        assert len(patient.broken) == 1
+
+
+def test_an_append_that_breaks_leaves_nobody_of_those_gathered_without_an_answer(
+    journal: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patient = Patient(journal)
+    replies: list[object] = []
+
+    def breaks(*arguments: object) -> range:
+        raise RuntimeError("unforeseen")
+
+    for _ in range(2):
+        patient.host.gather(lambda machine, now: machine.add(5), replies.append, 0)
+    with monkeypatch.context() as broken:
+        broken.setattr(type(journal), "append", breaks)
+        patient.host.write(0)
+    assert [getattr(reply, "code", None) for reply in replies] == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2
+    assert len(patient.broken) == 2

@@ -55,11 +55,11 @@ def test_a_session_ends_with_its_connection() -> None:
     sessions = ShareSessions(2)
     sessions.fetch(KEY, INITIAL_EPOCH, [A], connection_id=1)
     session = sessions.fetch(KEY, INITIAL_EPOCH, [B], connection_id=2)
-    assert sessions.disconnected(1) is None
+    assert sessions.disconnected(1) == []
     assert sessions.reads("group")
-    assert sessions.disconnected(2) is session
+    assert sessions.disconnected(2) == [session]
     assert not sessions.reads("group")
-    assert sessions.disconnected(2) is None
+    assert sessions.disconnected(2) == []
 
 
 def test_an_answer_names_what_it_has_to() -> None:
@@ -84,3 +84,20 @@ def test_partitions_take_turns() -> None:
 def test_epochs_come_round() -> None:
     assert next_epoch(FINAL_EPOCH) == FINAL_EPOCH
     assert next_epoch(0x7FFFFFFF) == 1
+
+
+def test_all_sessions_of_a_connection_end_with_it() -> None:
+    sessions = ShareSessions(3)
+    keys = [SessionKey("group", "m1"), SessionKey("group", "m2"), SessionKey("other", "m1")]
+    made = [sessions.fetch(key, INITIAL_EPOCH, [A], connection_id=1) for key in keys]
+    moved = sessions.fetch(keys[1], INITIAL_EPOCH, [A], connection_id=2)
+    assert sessions.disconnected(1) == [made[0], made[2]]
+    assert [sessions.find(key) for key in keys] == [None, moved, None]
+    assert sessions.reads("group")
+    assert sessions.disconnected(2) == [moved]
+    for _ in range(3):  # there is room again
+        for key in keys:
+            sessions.fetch(key, INITIAL_EPOCH, [A], connection_id=3)
+        for key in keys:
+            sessions.close(key)
+    assert not sessions._by_connection

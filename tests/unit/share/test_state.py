@@ -9,6 +9,7 @@ from ottla.share.key import ShareKey, state_partition
 from ottla.share.record import KINDS
 from ottla.share.state import COLD_MS, Initialize, ShareState, Write
 from ottla.wire.errors import ErrorCode
+from ottla.wire.java_hash import known_hash
 from ottla.wire.records.share_state import ShareSnapshotValue, ShareUpdateValue
 from tests.unit.replicated.journal import NOW, Bench
 
@@ -164,7 +165,7 @@ def test_there_must_be_such_a_partition(bench: Bench, topic: bytes, partition: i
 
 def test_topics_that_are_gone_take_their_state_along(bench: Bench) -> None:
     initialize(bench, 0, topic=OTHER)
-    bench.ask(bench.machine.topics_deleted, {TOPIC})
+    assert bench.take_steps(bench.machine.topics_deleted({TOPIC})) == 1
     assert set(bench.machine.states) == {ShareKey("group", OTHER, 0)}
 
 
@@ -212,3 +213,25 @@ def test_keys_find_the_partition_kafka_finds() -> None:
         number = number * 31 + ord(character)
     number = (number + 2**31) % 2**32 - 2**31
     assert state_partition(ShareKey("a", bytes(16), 0), 50) == abs(number) % 50
+
+
+def test_a_long_name_of_a_group_is_gone_through_once_for_all_its_partitions() -> None:
+    before = known_hash.cache_info().misses
+    found = {state_partition(ShareKey("g" * 32_000, bytes(16), number), 50) for number in range(5_000)}
+    assert len(found) == 50
+    assert known_hash.cache_info().misses == before + 1
+
+
+def test_many_cold_partitions_get_their_snapshots_in_several_steps() -> None:
+    bench = Bench(ShareState(lambda topic_id: 1_000, BrokerValues({"node.id": "1"})))
+    for partition in range(450):
+        initialize(bench, 0, partition=partition)
+    write(bench, (0, 1, 2, 1), start=0, partition=449)
+    bench.machine.loaded(bench.now)
+    begin = len(bench.records)
+    bench.pass_time(COLD_MS)
+    assert len(bench.records) - begin == 200
+    bench.pass_time(1_000)
+    assert len(bench.records) - begin == 450
+    bench.pass_time(10 * COLD_MS)
+    assert len(bench.records) - begin == 450

@@ -22,3 +22,7 @@ def test_a_broker_error_speaks() -> None:
     assert str(error) == "INVALID_TOPIC_EXCEPTION: a topic needs a name"
     assert (error.code, error.message) == (17, "a topic needs a name")
     assert str(BrokerError(ErrorCode.NOT_COORDINATOR)) == "NOT_COORDINATOR"
+
+
+def test_a_code_of_a_newer_peer_is_unknown():
+    assert ErrorCode(9_999) is ErrorCode(-2) is ErrorCode.UNKNOWN_SERVER_ERROR

@@ -2,6 +2,9 @@
 
 import errno
 import os
+import queue
+import random
+import threading
 
 import pytest
 
@@ -162,3 +165,131 @@ def test_a_failed_sync_is_told(file, monkeypatch):
     monkeypatch.setattr(os, "fdatasync", refuse)
     with pytest.raises(OSError, match="broken"):
         file.sync()
+
+
+# Threads: only `sync` runs there
+
+
+def open_descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_a_file_that_rests_is_opened_by_its_pin_and_not_by_the_thread(file, monkeypatch):
+    """Else both the thread and the loop open it, and one descriptor is never given back."""
+    file.append(b"ab")
+    file.rest()
+    before = open_descriptors()
+    real = os.open
+
+    def meanwhile(path, *rest):
+        fd = real(path, *rest)
+        monkeypatch.setattr(os, "open", real)
+        file.append(b"cd")  # the loop has its turn while the thread opens
+        return fd
+
+    file.pins += 1
+    monkeypatch.setattr(os, "open", meanwhile)
+    thread = threading.Thread(target=file.sync)
+    thread.start()
+    thread.join()
+    file.append(b"ef")
+    file.pins -= 1
+    file.close()
+    assert open_descriptors() == before
+
+
+@pytest.mark.parametrize("end", ["close", "rest"])
+def test_a_file_given_up_under_a_sync_is_still_the_one_that_is_synced(file, monkeypatch, tmp_path, end):
+    """As a truncation gives up segments; another file gets the number of a descriptor as soon as it is closed."""
+    file.append(b"ab")
+    inode, synced = os.fstat(file._fd).st_ino, []
+    real = os.fdatasync
+
+    def late(fd):
+        getattr(file, end)()
+        others.append(os.open(f"{tmp_path}/other", os.O_RDWR | os.O_CREAT))
+        synced.append(os.fstat(fd).st_ino)
+        real(fd)
+
+    others = []
+    monkeypatch.setattr(os, "fdatasync", late)
+    file.pins += 1
+    thread = threading.Thread(target=file.sync)
+    thread.start()
+    thread.join()
+    assert synced == [inode]
+    assert file._fd >= 0, "the thread may not be done"
+    file.pins -= 1
+    assert (file._fd < 0) == (end == "close")
+    for fd in others:
+        os.close(fd)
+
+
+def test_a_file_that_was_removed_is_not_made_anew_by_a_sync(file):
+    file.append(b"ab")
+    file.rest()
+    file.pins += 1
+    file.close()
+    os.unlink(file.path)
+    file.sync()
+    file.pins -= 1
+    assert not os.path.exists(file.path)
+    assert file._fd < 0
+
+
+def test_a_pin_that_finds_no_descriptor_says_so_and_holds_nothing(file, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EMFILE, "too many")
+
+    file.append(b"ab")
+    file.rest()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse)
+        with pytest.raises(OSError, match="too many"):
+            file.pins += 1
+    assert file.pins == 0
+    file.sync()
+
+
+def test_a_thread_that_syncs_beside_a_loop_that_rests_appends_and_removes(tmp_path):
+    """Real threads: no error, no descriptor left, no file that nobody made."""
+    before, chance, failures = open_descriptors(), random.Random(11), []
+    jobs, done = queue.SimpleQueue(), queue.SimpleQueue()
+
+    def work():
+        while (job := jobs.get()) is not None:
+            try:
+                job.sync()
+            except OSError as error:
+                failures.append(error)
+            done.put(job)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    file, made = RealFile(f"{tmp_path}/0", 0), 0
+    for _ in range(400):
+        file.append(b"x")
+        if chance.random() < 0.5:
+            file.rest()
+        file.pins += 1
+        jobs.put(file)
+        if chance.random() < 0.5:
+            file.append(b"y")
+        if chance.random() < 0.5:
+            file.rest()
+        if chance.random() < 0.3:
+            file.close()
+            os.unlink(file.path)
+            made += 1
+            file = RealFile(f"{tmp_path}/{made}", 0)
+            file.append(b"z")
+        while chance.random() < 0.7 and not done.empty():
+            done.get().pins -= 1
+    jobs.put(None)
+    thread.join()
+    while not done.empty():
+        done.get().pins -= 1
+    file.close()
+    assert not failures
+    assert os.listdir(tmp_path) == [str(made)]
+    assert open_descriptors() == before

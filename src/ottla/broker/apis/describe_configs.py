@@ -2,12 +2,14 @@
 
 Each resource is answered or refused by itself. v1 brought synonyms (the chain of layers behind a value, the strongest
 first), v3 types and documentation. An empty list of keys, or none, asks for all; a broker of the empty name for what is
-set on all brokers. Values of secrets are null.
+set on all brokers. Values of secrets are null. A resource is described as often as it is named, but no more than twice
+for the same keys (`mentions.py`).
 """
 
 from ottla.broker.api import Api
 from ottla.broker.broker import Broker
 from ottla.broker.config_view import describe
+from ottla.broker.mentions import mentions
 from ottla.channel.connection import Connection
 from ottla.metadata.config import ConfigType
 from ottla.metadata.settings.describe import Description
@@ -35,7 +37,10 @@ def handle(
                 ]
             )
     results = []
-    for asked in request.resources:
+    for asked in mentions(
+        request.resources,
+        lambda each: (each.resource_type, each.resource_name, frozenset(each.configuration_keys or ())),
+    ):
         kind, name = asked.resource_type, asked.resource_name
         try:
             found = describe(broker, kind, name, asked.configuration_keys)

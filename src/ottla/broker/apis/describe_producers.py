@@ -1,7 +1,11 @@
-"""DescribeProducers (61): the producers that a partition remembers, and their open transactions (KIP-664)."""
+"""DescribeProducers (61): the producers that a partition remembers, and their open transactions (KIP-664).
+
+A partition is described as often as it is named, but no more than twice (`mentions.py`).
+"""
 
 from ottla.broker.api import Api
 from ottla.broker.broker import Broker
+from ottla.broker.mentions import mentions
 from ottla.broker.replica import local_replica
 from ottla.channel.connection import Connection
 from ottla.controller.names import invalid_name
@@ -18,19 +22,24 @@ def handle(
 ) -> DescribeProducersResponse:
     """Describe the producers of every partition that is led here."""
     topics = []
+    named = ((topic, index) for topic in request.topics for index in topic.partition_indexes)
+    kept: dict[int, list[int]] = {}
+    for topic, index in mentions(named, lambda each: (each[0].name, each[1])):
+        kept.setdefault(id(topic), []).append(index)
     for topic in request.topics:
-        fault = invalid_name(topic.name)
+        name = topic.name
+        fault = invalid_name(name)
         parts = []
-        for index in topic.partition_indexes:
+        for index in kept.get(id(topic), ()):
             part = Part(partition_index=index)
             parts.append(part)
             try:
                 if fault is not None:
                     raise BrokerError(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
-                part.active_producers = _producers(topic.name, index, broker)
+                part.active_producers = _producers(name, index, broker)
             except BrokerError as error:
                 part.error_code, part.error_message = error.code, error.message
-        topics.append(Topic(name=topic.name, partitions=parts))
+        topics.append(Topic(name=name, partitions=parts))
     return DescribeProducersResponse(topics=topics)
 
 

@@ -67,7 +67,10 @@ def _describe(broker: Broker, asked: AskedOffsets, done: Callable[[GroupOffsets]
             broker,
             places,
             lambda ends: coordination.groups.submit(
-                index, lambda groups, now: groups.share.offsets_described(asked, response, ends), finish
+                index,
+                lambda groups, now: groups.share.offsets_described(asked, response, ends),
+                finish,
+                (asked.group_id,),
             ),
         )
 
@@ -85,7 +88,9 @@ def _describe(broker: Broker, asked: AskedOffsets, done: Callable[[GroupOffsets]
     if asked.topics is not None and not asked.topics:
         done(GroupOffsets(group_id=asked.group_id))
         return
-    coordination.groups.submit(index, lambda groups, now: groups.share.summary_request(asked), wanted)
+    coordination.groups.submit(
+        index, lambda groups, now: groups.share.summary_request(asked), wanted, (asked.group_id,)
+    )
 
 
 API = Api(DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse, handle)

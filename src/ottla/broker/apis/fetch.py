@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
-from ottla.broker.fetch_session import FetchSession, Wanted, all_wanted
+from ottla.broker.fetch_session import UNKNOWN_MAX, FetchSession, Wanted, all_wanted
 from ottla.broker.fetching import Fetch
 from ottla.broker.pace import BULK_BYTES, at_its_pace
 from ottla.broker.selector import RACK_AWARE
 from ottla.channel.connection import Connection
-from ottla.wire.errors import BrokerError
+from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _SESSIONLESS = -1
 _FOLLOWERS_READ_SINCE = 11  # KIP-392: whoever says where it is may read from a follower
+_BRANCHES_SINCE = 12  # KIP-595: an answer says where logs branched
 _REPLICA_STATE_SINCE = 15
 _HINTS_SINCE = 16
 
@@ -42,7 +43,8 @@ def handle(
             sessions.close(request.session_id)
         if epoch == 0 and request.topics:
             size = sum(len(topic.partitions) for topic in request.topics)
-            session = sessions.open(by_id, size, now_ms, follower is not None)
+            if not _is_oversized(size, broker):
+                session = sessions.open(by_id, size, now_ms, follower is not None)
         if session is None:
             wanted = all_wanted(request, by_id)
     else:
@@ -56,6 +58,7 @@ def handle(
             for index in topic.partitions:
                 session.forget((name, index))
     if session is not None:
+        before = len(session.wanted)
         for asked in request.topics:
             name = asked.topic_id if by_id else asked.topic
             for part in asked.partitions:
@@ -63,15 +66,19 @@ def handle(
         if not session.wanted:
             sessions.close(session.id)
             session = None
+        elif before < len(session.wanted) and epoch > 0 and _is_oversized(len(session.wanted), broker):
+            sessions.close(session.id)  # and its client begins anew, without one
+            return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     fetch = Fetch(request, by_id, session, wanted, full=epoch <= 0, broker=broker)
     fetch.follower = follower
     fetch.leader_only = version < _FOLLOWERS_READ_SINCE
+    fetch.may_diverge = version >= _BRANCHES_SINCE
     if version >= _HINTS_SINCE:
         fetch.listener = connection.listener
     if request.rack_id and follower is None and broker.settings["replica.selector.class"] == RACK_AWARE:
         fetch.rack, fetch.came_by = request.rack_id, connection.listener
-    response = fetch.read()
-    if request.max_wait_ms > 0 and not fetch.settled and fetch.bytes_read < request.min_bytes:
+    response = fetch.read(connection)
+    if fetch.lacks:
         connection.pace = None
         return fetch.park(response, connection)
     if fetch.bytes_read >= BULK_BYTES and follower is None:
@@ -79,6 +86,13 @@ def handle(
         return at_its_pace(answer, fetch.bytes_read, request.max_wait_ms, connection, broker)
     connection.pace = None
     return fetch.answer(response)
+
+
+def _is_oversized(size: int, broker: Broker) -> bool:
+    """Whether so many partitions are more than a session may remember (law F4 of `fetch_session.py`)."""
+    if size <= UNKNOWN_MAX:
+        return False
+    return size > UNKNOWN_MAX + sum(len(topic.partitions) for topic in broker.image.topics.by_name.values())
 
 
 def _follower(request: FetchRequest, version: int) -> tuple[int, int] | None:

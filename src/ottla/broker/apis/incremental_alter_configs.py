@@ -7,6 +7,7 @@ every broker that has the record. Levels of loggers are this process's own: they
 from ottla.broker import loggers
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
+from ottla.broker.directories import CORDONED, cordoned_problem
 from ottla.broker.forwarding import forward
 from ottla.channel.connection import Connection
 from ottla.metadata.config import ConfigType
@@ -24,12 +25,15 @@ def handle(
     request: IncrementalAlterConfigsRequest, version: int, connection: Connection, broker: Broker
 ) -> IncrementalAlterConfigsResponse | Pending:
     """Change loggers here, ask the controller for the rest, and answer in the order of the request."""
-    own = {
-        number: _alter_logger(each, request, broker)
-        for number, each in enumerate(request.resources)
-        if each.resource_type == ConfigType.BROKER_LOGGER
-    }
-    rest = [each for each in request.resources if each.resource_type != ConfigType.BROKER_LOGGER]
+    own: dict[int, Result] = {}
+    rest = []
+    for number, each in enumerate(request.resources):
+        if each.resource_type == ConfigType.BROKER_LOGGER:
+            own[number] = _alter_logger(each, request, broker)
+        elif (problem := _problem(each, broker)) is not None:
+            own[number] = _result(each, problem)
+        else:
+            rest.append(each)
     if not rest:
         return IncrementalAlterConfigsResponse(responses=list(own.values()))
     wish = IncrementalAlterConfigsRequest(resources=rest, validate_only=request.validate_only)
@@ -43,6 +47,19 @@ def handle(
         return IncrementalAlterConfigsResponse(responses=merged)
 
     return forward(broker, lambda controller, now: controller.incremental_alter_configs(wish, now), finish)
+
+
+def _problem(resource: Resource, broker: Broker) -> BrokerError | None:
+    """What only the broker itself can say is wrong with its settings: which directories it has."""
+    if resource.resource_type != ConfigType.BROKER or resource.resource_name != str(broker.node_id):
+        return None
+    for change in resource.configs:
+        if change.name == CORDONED and change.value and change.config_operation in (loggers.SET, loggers.APPEND):
+            now = ",".join(broker.settings[CORDONED]) if change.config_operation == loggers.APPEND else ""
+            problem = cordoned_problem(broker, f"{now},{change.value}" if now else change.value)
+            if problem is not None:
+                return BrokerError(ErrorCode.INVALID_REQUEST, problem)
+    return None
 
 
 def _alter_logger(resource: Resource, request: IncrementalAlterConfigsRequest, broker: Broker) -> Result:

@@ -44,7 +44,7 @@ def handle(
 
     for index in indexes:
         broker.transactions.machines.submit(
-            index, lambda machine, now: machine.list_transactions(request, now, matches), done
+            index, lambda machine, now: machine.list_transactions(request, now, matches), done, ()
         )
     gathering.check()
     return gathering.pending

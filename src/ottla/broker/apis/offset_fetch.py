@@ -1,7 +1,10 @@
 """OffsetFetch (9): how far groups have come; v8 asks for several at once, v10 names topics by id."""
 
+from collections.abc import Hashable
+
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
+from ottla.broker.mentions import mentions
 from ottla.channel.connection import Connection
 from ottla.groups.machine import Groups
 from ottla.groups.offset_fetch import Asked, Found, asked_groups, fetch_response, refused_fetch
@@ -11,8 +14,8 @@ from ottla.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResp
 
 
 def handle(request: OffsetFetchRequest, version: int, connection: Connection, broker: Broker) -> Pending:
-    """Ask the coordinator of each group; one that is named twice is answered twice."""
-    asked = asked_groups(request, version)
+    """Ask the coordinator of each group; who asks for all that one knows is told so no more than twice."""
+    asked = list(mentions(asked_groups(request, version), _whole))
     by_id: dict[str, list[Asked]] = {}
     for group in asked:
         by_id.setdefault(group.group_id, []).append(group)
@@ -27,6 +30,8 @@ def handle(request: OffsetFetchRequest, version: int, connection: Connection, br
         )
 
     def refuse(group_id: str, code: ErrorCode) -> list[Found]:
+        if code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            code = ErrorCode.NOT_COORDINATOR  # as in Kafka: consumers before 3.9 do not try the other again
         return [refused_fetch(each, code, version) for each in by_id[group_id]]
 
     def finish(found: list[list[Found]]) -> OffsetFetchResponse:
@@ -34,6 +39,10 @@ def handle(request: OffsetFetchRequest, version: int, connection: Connection, br
         return fetch_response([next(answers[group.group_id]) for group in asked], version)
 
     return broker.coordination.each_group(by_id, decide, refuse, finish)
+
+
+def _whole(group: Asked) -> Hashable:
+    return (group.group_id, group.member_id, group.member_epoch) if group.topics is None else id(group)
 
 
 API = Api(OffsetFetchRequest, OffsetFetchResponse, handle)

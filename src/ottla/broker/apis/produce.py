@@ -4,17 +4,28 @@ Served at v3 to v13, advertised from v0. acks=0 gets no answer; acks=1 and acks=
 durable in the sense of `ottla.flush`. v10 may carry a leader hint; v13 names topics by id.
 """
 
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
 from ottla.broker.api import Api, Pending
 from ottla.broker.apis.metadata import INTERNAL_TOPICS
 from ottla.broker.broker import Broker
 from ottla.broker.durable import ALL, Durable, Part, Waits
 from ottla.broker.express import express
+from ottla.broker.fair_queue import Job
 from ottla.broker.leader_hint import TOLD_WITH, Hint, hint
-from ottla.broker.verification import Refused, doubtful, verify
+from ottla.broker.verification import Verified, doubtful, verify
 from ottla.channel.connection import Connection
-from ottla.log.validation import MalformedBatch
+from ottla.log.config import LogConfig
+from ottla.log.inspection import Inspected, PostponedError
+from ottla.log.validation import MalformedBatch, inspect_client_batch
+from ottla.log.verification import UNVERIFIED, Verification
+from ottla.partition.partition import Partition
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.produce import ProduceRequest, ProduceResponse
+from ottla.world.disk import Bytes
 
 _ATTRIBUTES_AT = 22  # the low byte of a batch's attributes
 _TRANSACTIONAL = 0x10
@@ -37,135 +48,339 @@ def handle(
     request: ProduceRequest, version: int, connection: Connection, broker: Broker
 ) -> ProduceResponse | Pending | None:
     """Append everything, then answer, wait, or stay silent, as `acks` says."""
-    if request.transactional_id is not None and request.acks:
-        doubted = doubtful(request, version, broker)
+    if request.transactional_id is not None:
+        try:
+            doubted = doubtful(request, version, broker)
+        except BrokerError as error:
+            return _Appending(request, version, connection, broker, error, None).begin()
         if doubted is not None:
-            pending = Pending()
+            pending = Pending() if request.acks else None
             verify(
                 doubted,
                 version,
                 broker,
-                lambda refused: _finish(request, version, connection, broker, refused, pending),
+                lambda verified: _append_verified(request, version, connection, broker, verified, pending),
             )
+            if pending is None and doubted.producer_id in broker.verifying:
+                connection.mute()  # nobody waits for an answer, so that this is all that holds the peer back
             return pending
-    response, waits = _append(request, version, connection, broker, {})
-    if response is None or not waits:
-        return response
-    return Durable(response, waits, request.acks, limit=(broker, request.timeout_ms)).pending
+    return _Appending(request, version, connection, broker, None, None).begin()
 
 
-def _finish(
+def _append_verified(
     request: ProduceRequest,
     version: int,
     connection: Connection,
     broker: Broker,
-    refused: Refused,
-    pending: Pending,
+    verified: Verified,
+    pending: Pending | None,
 ) -> None:
-    """Go on with a produce whose transaction has been looked up."""
-    response, waits = _append(request, version, connection, broker, refused)
-    assert response is not None, "acks=0 is not looked up"
-    if waits:
-        Durable(response, waits, request.acks, pending, (broker, request.timeout_ms))
-    else:
-        pending.resolve(response)
+    _Appending(request, version, connection, broker, verified, pending).begin_later()
+    if pending is None and connection.muted and id(connection) not in broker.inspecting:
+        connection.unmute()
 
 
-def _append(
-    request: ProduceRequest, version: int, connection: Connection, broker: Broker, kept_out: Refused
-) -> tuple[ProduceResponse | None, Waits]:
-    """Append what may be, and return what to say of it, and what has to become durable before."""
-    acks = request.acks
-    now_ms = broker.clock.now_ms()
-    table = broker.table
-    waits: Waits = []
-    topics = []
-    refused = False
-    leaders: dict[int, Hint] = {}
-    for topic in request.topic_data:
-        parts = []
-        for wanted in topic.partition_data:
-            part = _part(index=wanted.index)
-            parts.append(part)
-            partition = None
-            tried = False
-            try:
-                if version >= 13:
-                    partition = table.by_id(topic.topic_id, wanted.index)
-                else:
-                    partition = table.partitions.get((topic.name, wanted.index))
-                    if partition is None:
-                        partition = table.by_name(topic.name, wanted.index)
+class _Appending:
+    """The batches of one request on their way into their logs.
+
+    A batch that is too long to be looked through on the loop waits until a thread has done that. The connection is mute
+    meanwhile, so that nothing overtakes it; all that may have changed by then is asked again.
+    """
+
+    __slots__ = (
+        "_broker",
+        "_connection",
+        "_leaders",
+        "_pending",
+        "_postponed",
+        "_queued_bytes",
+        "_refused",
+        "_request",
+        "_topics",
+        "_verified",
+        "_version",
+        "_waits",
+    )
+
+    def __init__(
+        self,
+        request: ProduceRequest,
+        version: int,
+        connection: Connection,
+        broker: Broker,
+        verified: Verified | BrokerError | None,
+        pending: Pending | None,
+    ) -> None:
+        """`verified` is what came of a look-up of the transaction, or why nothing is to be appended."""
+        self._request = request
+        self._version = version
+        self._connection = connection
+        self._broker = broker
+        self._verified = verified
+        self._pending = pending
+        self._waits: Waits = []
+        self._topics: list[Topic] = []
+        self._refused = False
+        self._leaders: dict[int, Hint] = {}
+        self._postponed: list[_Postponed] = []
+        self._queued_bytes = 0  # copied, for the thread
+
+    def begin(self) -> ProduceResponse | Pending | None:
+        """Append what may be, and return what to say of it if that is known."""
+        if isinstance(self._verified, Verified):  # an older batch may be looked through since the look-up began
+            behind = self._broker.inspecting.get(id(self._connection))
+            if behind is not None:
+                behind.append(self.begin_later)
+                return self._pending
+        now_ms = self._broker.clock.now_ms()
+        for topic in self._request.topic_data:
+            parts = []
+            for wanted in topic.partition_data:
+                part = _part(index=wanted.index)
+                parts.append(part)
+                self._append(topic, wanted, part, now_ms, None)
+            self._topics.append(_topic(name=topic.name, topic_id=topic.topic_id, partition_responses=parts))
+        if not self._postponed:
+            return self._answer()
+        if self._pending is None and self._request.acks:
+            self._pending = Pending()
+        for each in self._postponed:  # the buffer is the next request's
+            each.wanted.records = memoryview(bytearray(each.wanted.records or b""))
+            self._queued_bytes += len(each.wanted.records)
+        self._connection.connections.requests.add_queued(self._queued_bytes)
+        self._broker.inspecting[id(self._connection)] = deque()
+        self._connection.mute()
+        self._inspect(now_ms)
+        return self._pending
+
+    def begin_later(self) -> None:
+        """As `begin`, where nobody else would give up on a request that breaks."""
+        try:
+            self.begin()
+        except Exception as error:  # noqa: BLE001
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """Give up on this request alone."""
+        if self._pending is not None:
+            self._pending.fail(error)
+        else:
+            self._broker.failed(error)
+            self._connection.close()
+
+    def _inspect(self, now_ms: int) -> None:
+        """Have each batch looked through, in a turn of its own; then go on with all of them."""
+        postponed, self._postponed = self._postponed, []
+        results: list[Inspected | BrokerError] = []
+
+        def done(result: Inspected | BrokerError | None, error: BaseException | None) -> None:
+            if isinstance(error, ConnectionError):
+                result = BrokerError(ErrorCode.NETWORK_EXCEPTION, "the client has gone")
+            elif result is None:
+                self._broker.failed(error or AssertionError("no result"))
+                result = BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR)
+            results.append(result)
+            if len(results) == len(postponed):
+                self._inspected(postponed, results)
+
+        for each in postponed:
+            begin = partial(partial, _inspected, each, now_ms)
+            self._broker.inspections.submit(self._connection, Job(begin, done, self._outlives))
+
+    def _outlives(self) -> bool:
+        """Whether its batches are stored though its client has gone: those that nobody has room for are not."""
+        return not self._connection.connections.requests.has_long_queue
+
+    def _inspected(self, postponed: "list[_Postponed]", results: list[Inspected | BrokerError]) -> None:
+        try:
+            now_ms = self._broker.clock.now_ms()
+            for (topic, wanted, part, _, _), result in zip(postponed, results, strict=True):
+                self._append(topic, wanted, part, now_ms, result)
+            if self._postponed:
+                self._inspect(now_ms)  # the topic's settings have changed
+                return
+            self._answer()
+        except Exception as error:  # noqa: BLE001
+            self._fail(error)
+        self._let_on()
+
+    def _let_on(self) -> None:
+        """Have those served that came behind, in their order."""
+        inspecting, connection = self._broker.inspecting, self._connection
+        connection.connections.requests.add_queued(-self._queued_bytes)
+        behind = inspecting.pop(id(connection))
+        while behind:
+            behind.popleft()()
+            if id(connection) in inspecting:  # that one is being looked through as well
+                inspecting[id(connection)].extend(behind)
+                return
+        connection.unmute()
+
+    def _append(
+        self,
+        topic: ProduceRequest.TopicProduceData,
+        wanted: "_Wanted",
+        part: Part,
+        now_ms: int,
+        inspected: Inspected | BrokerError | None,
+    ) -> None:
+        """Append one batch, or say in `part` why not."""
+        request, version = self._request, self._version
+        acks = request.acks
+        table = self._broker.table
+        partition = None
+        tried = False
+        try:
+            if version >= _BY_ID_SINCE:
+                partition = table.by_id(topic.topic_id, wanted.index)
+            else:
+                partition = table.partitions.get((topic.name, wanted.index))
+                if partition is None:
+                    partition = table.by_name(topic.name, wanted.index)
+            if inspected is None:
                 partition.produce_requests += 1
-                if acks not in (-1, 0, 1):
-                    raise BrokerError(ErrorCode.INVALID_REQUIRED_ACKS)
-                records = wanted.records
-                if records is None:
-                    raise BrokerError(
-                        ErrorCode.INVALID_RECORD, "the request carries no records for this partition"
-                    )
-                if len(records) > _ATTRIBUTES_AT:
-                    attributes = records[_ATTRIBUTES_AT]
-                    if attributes & _TRANSACTIONAL:
-                        if request.transactional_id is None:
-                            raise BrokerError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-                        if (partition.topic, partition.index) in kept_out:
-                            raise kept_out[partition.topic, partition.index]
-                    if version < _ZSTD_SINCE and attributes & _CODEC_MASK == _ZSTD:
-                        raise BrokerError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
-                if partition.topic in INTERNAL_TOPICS and connection.session.client_id != _ADMIN:
-                    raise BrokerError(
-                        ErrorCode.INVALID_TOPIC_EXCEPTION, f"only brokers write to {partition.topic}"
-                    )
-                tried = True
-                leadership = partition.leadership
-                if leadership is not None and acks == ALL and leadership.is_under_min_isr:
-                    raise BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS)
-                appended = partition.append(records, now_ms)
-                part.base_offset = appended.base_offset
-                part.log_append_time_ms = appended.log_append_time_ms
-                part.log_start_offset = partition.log.start_offset
-                if appended.end_offset > (
-                    partition.high_watermark if acks == ALL else partition.durable_offset
-                ):
-                    waits.append((partition, appended.end_offset, part))
-            except BrokerError as error:
-                refused = True
-                if partition is not None:
-                    partition.produce_failures += 1
-                part.base_offset = -1
-                part.error_code = error.code
-                part.error_message = error.message
-                if version >= _HINTS_SINCE and error.code in TOLD_WITH:
-                    name = topic.topic_id if version >= _BY_ID_SINCE else topic.name
-                    told = hint(broker, name, wanted.index, connection.listener)
-                    if told is not None:
-                        part.current_leader = Part.LeaderIdAndEpoch(
-                            leader_id=told.leader_id, leader_epoch=told.leader_epoch
-                        )
-                        leaders[told.leader_id] = told
-                if tried and partition is not None and not isinstance(error, MalformedBatch):
-                    part.log_start_offset = partition.log.start_offset
-                    if error.records and version >= _REASONS_SINCE:
-                        part.record_errors = [
-                            Reason(batch_index=index, batch_index_error_message=error.message)
-                            for index in error.records
-                        ]
-        topics.append(_topic(name=topic.name, topic_id=topic.topic_id, partition_responses=parts))
-    if acks == 0:
-        if refused:
-            # Nobody reads an answer, so a closed connection is the only way to say it.
-            connection.close()
-        return None, waits
-    response = _response(responses=topics)
-    if leaders:
-        response.node_endpoints = [
-            ProduceResponse.NodeEndpoint(
-                node_id=each.leader_id, host=each.host, port=each.port, rack=each.rack
-            )
-            for each in leaders.values()
-        ]
-    return response, waits
+            if acks not in (-1, 0, 1):
+                raise BrokerError(ErrorCode.INVALID_REQUIRED_ACKS)
+            if isinstance(self._verified, BrokerError):
+                raise BrokerError(self._verified.code, self._verified.message)
+            records = wanted.records
+            verification = None
+            if records is None:
+                raise BrokerError(
+                    ErrorCode.INVALID_RECORD, "the request carries no records for this partition"
+                )
+            if len(records) > _ATTRIBUTES_AT:
+                attributes = records[_ATTRIBUTES_AT]
+                if attributes & _TRANSACTIONAL:
+                    if request.transactional_id is None:
+                        raise BrokerError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+                    verification = self._verification(partition)
+                if version < _ZSTD_SINCE and attributes & _CODEC_MASK == _ZSTD:
+                    raise BrokerError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+            if partition.topic in INTERNAL_TOPICS:
+                self._check_internal(partition.topic, inspected)
+            tried = True
+            leadership = partition.leadership
+            if leadership is not None and acks == ALL and leadership.is_under_min_isr:
+                raise BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS)
+            appended = partition.append(records, now_ms, inspected, verification)
+            part.base_offset = appended.base_offset
+            part.log_append_time_ms = appended.log_append_time_ms
+            part.log_start_offset = partition.log.start_offset
+            if appended.end_offset > (partition.high_watermark if acks == ALL else partition.durable_offset):
+                self._waits.append((partition, appended.end_offset, part))
+        except PostponedError:
+            assert partition is not None
+            check = None
+            if partition.topic in INTERNAL_TOPICS:
+                hosted = self._broker.coordinators
+                check = next(each for each in hosted if each.topic == partition.topic).check_batch
+            self._postponed.append(_Postponed(topic, wanted, part, partition.log.config, check))
+        except BrokerError as error:
+            self._refuse(topic, wanted, part, error, partition, tried)
+
+    def _check_internal(self, topic: str, inspected: Inspected | BrokerError | None) -> None:
+        """Let only the repair tools write to an internal topic, and only what its coordinator can read back."""
+        if self._connection.session.client_id != _ADMIN:
+            raise BrokerError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"only brokers write to {topic}")
+        if inspected is None:
+            raise PostponedError  # the records are decoded in the thread
+
+    def _verification(self, partition: Partition) -> Verification | None:
+        """Return what lets a batch open a transaction; BrokerError when the coordinator does not have it there."""
+        if not self._broker.settings["transaction.partition.verification.enable"]:
+            return None
+        place = (partition.topic, partition.index)
+        if not isinstance(self._verified, Verified):
+            return UNVERIFIED
+        if place in self._verified.refused:
+            raise self._verified.refused[place]
+        return self._verified.proofs.get(place, UNVERIFIED)
+
+    def _refuse(
+        self,
+        topic: ProduceRequest.TopicProduceData,
+        wanted: "_Wanted",
+        part: Part,
+        error: BrokerError,
+        partition: Partition | None,
+        tried: bool,
+    ) -> None:
+        version = self._version
+        self._refused = True
+        if partition is not None:
+            partition.produce_failures += 1
+        part.base_offset = -1
+        part.error_code = error.code
+        part.error_message = error.message
+        if version >= _HINTS_SINCE and error.code in TOLD_WITH:
+            name = topic.topic_id if version >= _BY_ID_SINCE else topic.name
+            told = hint(self._broker, name, wanted.index, self._connection.listener)
+            if told is not None:
+                part.current_leader = Part.LeaderIdAndEpoch(
+                    leader_id=told.leader_id, leader_epoch=told.leader_epoch
+                )
+                self._leaders[told.leader_id] = told
+        if tried and partition is not None and not isinstance(error, MalformedBatch):
+            part.log_start_offset = partition.log.start_offset
+            if error.records and version >= _REASONS_SINCE:
+                part.record_errors = [
+                    Reason(batch_index=index, batch_index_error_message=error.message)
+                    for index in error.records
+                ]
+
+    def _answer(self) -> ProduceResponse | Pending | None:
+        """Return the answer, or what it waits for; None for silence."""
+        request = self._request
+        if request.acks == 0:
+            if self._refused:
+                # Nobody reads an answer, so a closed connection is the only way to say it.
+                self._connection.close()
+            return None
+        response = _response(responses=self._topics)
+        if self._leaders:
+            response.node_endpoints = [
+                ProduceResponse.NodeEndpoint(
+                    node_id=each.leader_id, host=each.host, port=each.port, rack=each.rack
+                )
+                for each in self._leaders.values()
+            ]
+        if self._waits:
+            limit = (self._broker, request.timeout_ms)
+            return Durable(response, self._waits, request.acks, self._pending, limit).pending
+        if self._pending is not None:
+            self._pending.resolve(response)
+            return self._pending
+        return response
+
+
+class _Postponed(NamedTuple):
+    """A batch that a thread looks through, and the settings of its topic.
+
+    `check` raises BrokerError for records that the coordinator of an internal topic could not read.
+    """
+
+    topic: ProduceRequest.TopicProduceData
+    wanted: "_Wanted"
+    part: Part
+    config: LogConfig
+    check: Callable[[Bytes], None] | None
+
+
+_Wanted = ProduceRequest.TopicProduceData.PartitionProduceData
+
+
+def _inspected(each: _Postponed, now_ms: int) -> Inspected | BrokerError:
+    """Look through a batch; this is done in a thread."""
+    records = each.wanted.records
+    assert records is not None
+    result = inspect_client_batch(records, each.config, now_ms)
+    if each.check is not None and not isinstance(result, BrokerError):
+        try:
+            each.check(records)
+        except BrokerError as error:
+            return error
+    return result
 
 
 API = Api(ProduceRequest, ProduceResponse, handle, advertised_from=0, express=express)

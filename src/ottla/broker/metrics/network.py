@@ -1,24 +1,38 @@
 """Connections, and how much of its time the loop has left."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from ottla.broker.metrics.text import Family, counter, gauge
-from ottla.channel.connection import Connections
+from ottla.channel.connections import Connections
 
 _SOCKETS = "kafka_server_socket_server_metrics_"
 
 
-def network(connections: Connections, listeners: Iterable[str]) -> Iterator[Family]:
+def network(connections: Connections, listeners: Iterable[str], *others: Connections) -> Iterator[Family]:
     """Connections by listener; one loop serves them all, so there is one network processor."""
     counts = dict.fromkeys(listeners, 0)
-    for connection in connections.open:
+    every = (connections, *others)
+    for connection in chain.from_iterable(each.open for each in every):
         counts[connection.listener] = counts.get(connection.listener, 0) + 1
     family = gauge(_SOCKETS + "connection_count", "Open connections.")
     for listener, count in counts.items():
         family.add(count, listener=listener, networkProcessor=0)
     yield family
-    yield counter(_SOCKETS + "connection_creation_total", "Connections accepted.").add(connections.accepted)
-    yield counter("ottla_connections_refused_total", "Connections over a limit.").add(connections.refused)
+    yield counter(_SOCKETS + "connection_creation_total", "Connections accepted.").add(
+        sum(each.accepted for each in every)
+    )
+    yield counter("ottla_connections_refused_total", "Connections over a limit.").add(
+        sum(each.refused for each in every)
+    )
+    answers, requests = connections.answers, connections.requests
+    yield gauge("ottla_answer_bytes", "Bytes of answers that clients have not taken.").add(answers.total)
+    yield gauge("ottla_answer_bytes_max", "Bytes of them at most.").add(answers.bytes_max)
+    yield gauge("ottla_request_bytes", "Bytes of requests that arrived in part.").add(requests.total)
+    waiting = gauge("ottla_connections_waiting", "Connections that wait for room.")
+    yield waiting.add(answers.waiting, of="answers").add(requests.waiting, of="requests")
+    closed = counter("ottla_connections_still_total", "Connections closed that stood still while others waited.")
+    yield closed.add(answers.aborted, of="answers").add(requests.aborted, of="requests")
 
 
 class Idleness:

@@ -19,11 +19,14 @@ from ottla.broker.metrics.share import share
 from ottla.broker.metrics.text import Family, counter, gauge, page_pieces
 from ottla.broker.metrics.topics import TopicTraffic
 from ottla.broker.metrics.transactions import transactions
+from ottla.channel.connections import Connections
 from ottla.world.disk import Disk
 
 
 class Page:
-    """What `/metrics` shows. `listeners` are those of the broker, the first being the one that others are told of."""
+    """What `/metrics` shows. `listeners` are those of the broker, the first being the one that others are told of;
+    `others` the connections of listeners that are not the broker's.
+    """
 
     def __init__(
         self,
@@ -32,12 +35,14 @@ class Page:
         disk: Disk,
         listeners: Iterable[str],
         version: str,
+        *others: Connections,
     ) -> None:
         self._broker = broker
         self._dispatcher = dispatcher
         self._disk = disk
         self._listeners = tuple(listeners)
         self._version = version
+        self._others = others
         self._start_ms = broker.clock.now_ms()
         self._traffic = TopicTraffic()
         self._requests = RequestTimes()
@@ -57,7 +62,11 @@ class Page:
         yield from self._requests.families(self._dispatcher.routes.values())
         failures = counter("ottla_handler_failures_total", "Requests that broke their handler.")
         yield failures.add(broker.failures)
-        yield from network(broker.connections, self._listeners)
+        bugs = counter("ottla_bugs_total", "Errors that Ottla's own arguments caused, and requests that broke Raft.")
+        yield bugs.add(
+            sum(each.bugs.total for each in broker.table.directories) + broker.quorum.driver.bugs.total
+        )
+        yield from network(broker.connections, self._listeners, *self._others)
         yield from self._idleness.families(loop_cpu_seconds(), broker.clock.monotonic())
         yield from self._partitions.families(broker)
         yield from groups(broker)

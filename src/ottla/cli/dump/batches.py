@@ -17,6 +17,9 @@ from ottla.wire.errors import BrokerError, ProtocolError
 from ottla.wire.record import Record
 
 BATCH_BYTES_MAX = 1 << 30
+# What is looked through of one batch, so that a tool needs no memory that a broker would not.
+RECORDS_BYTES_MAX = 256 << 20
+RECORDS_MAX = 4 << 20
 
 
 class Depth(NamedTuple):
@@ -95,7 +98,9 @@ def _batch_fields(position: int, batch: Batch) -> dict[str, Any]:
 
 def _dump_records(position: int, batch: Batch, data: bytes, depth: Depth) -> Findings:
     try:
-        records = read_records(data)
+        if batch.record_count > RECORDS_MAX:
+            raise ProtocolError(f"{batch.record_count} records, more than are looked through")
+        records = read_records(data, size_bytes_max=RECORDS_BYTES_MAX)
     except ProtocolError as error:
         yield Problem(f"at {position}: the records of the batch at offset {batch.base_offset}: {error}")
         return

@@ -4,6 +4,8 @@ C1  Control batches are for clients, and batches of aborted transactions for nob
 C2  `next_offset` lies behind the last batch that was looked at, shown or not, so a reader gets past what is hidden.
 C3  A batch that cannot be read hides nothing before it: those come out, and `fault` says what stopped the reading. The
     next fetch begins at that batch and has nothing else to say.
+C5  A batch that would decompress to more than 256 MB, or that claims more than 4 M records in compressed form, is not
+    opened: that is a fault too.
 C4  A chunk may be opened again with a later `start_offset`: the walk begins at its first batch anyhow, since only there
     the list of aborted transactions is true.
 """
@@ -24,13 +26,16 @@ from ottla.wire.batch import (
     NO_PRODUCER_ID,
     TRANSACTIONAL,
     Batch,
-    read_records,
+    read_control_batch,
     record_bytes,
     scan,
 )
 from ottla.wire.compression import Buffer, OversizedError
 from ottla.wire.control import ControlType, control_type
 from ottla.wire.errors import BrokerError, ProtocolError
+
+BATCH_BYTES_MAX = 256 << 20
+_BATCH_RECORDS_MAX = 4 << 20
 
 
 class Chunk(NamedTuple):
@@ -57,7 +62,8 @@ class Chunk(NamedTuple):
 class Contents:
     """The batches of a chunk that are for the application, each with its records in wire form.
 
-    `records` is how many of these are not before the start, at most: compaction may have taken some.
+    `records` is how many of these are not before the start, at most: compaction may have taken some. `is_cut` says that
+    there are more, which can be had by opening the chunk again from `next_offset` on.
     """
 
     chunk: Chunk
@@ -66,11 +72,13 @@ class Contents:
     batches: list[Batch] = field(default_factory=list)
     bodies: list[Buffer] = field(default_factory=list)
     fault: ClientError | None = None
+    is_cut: bool = False
 
     def cut(self, index: int) -> None:
         """Take away the batches from `index` on, to be read another time."""
         self.next_offset = max(self.chunk.start_offset, self.batches[index].base_offset)
         self.fault = None
+        self.is_cut = True
         del self.batches[index:]
         del self.bodies[index:]
 
@@ -81,6 +89,7 @@ class Contents:
                 read(batch, body)
             except ProtocolError as error:
                 self.cut(index)
+                self.is_cut = False
                 self.fault = _malformed(self, batch, str(error))
                 return
 
@@ -101,6 +110,7 @@ def open_chunk(chunk: Chunk, size_bytes_max: int | None = None, records_max: int
     try:
         for pos, batch in scan(view):
             if records_max is not None and records >= records_max:
+                contents.is_cut = True
                 break
             # One unpacking instead of a look-up by name for each: a batch of 16 KB is a small thing.
             base_offset, length, _, _, crc, attributes, delta, _, _, _, _, _, count = batch
@@ -114,7 +124,10 @@ def open_chunk(chunk: Chunk, size_bytes_max: int | None = None, records_max: int
             if wanted and not attributes & CONTROL:
                 left = None if size_bytes_max is None else size_bytes_max - size_bytes
                 if attributes & CODEC_MASK:
-                    body: Buffer = record_bytes(data, pos, batch, left)
+                    if count > _BATCH_RECORDS_MAX:
+                        raise OversizedError(f"it claims {count} records")
+                    limit = BATCH_BYTES_MAX if left is None else min(left, BATCH_BYTES_MAX)
+                    body: Buffer = record_bytes(data, pos, batch, limit)
                 else:
                     body = view[pos + BATCH_HEADER_SIZE : end]
                     if left is not None and len(body) > left:
@@ -129,8 +142,11 @@ def open_chunk(chunk: Chunk, size_bytes_max: int | None = None, records_max: int
     except OversizedError as error:
         contents.next_offset = next_offset
         # With others before it, it only has to wait.
+        contents.is_cut = bool(batches)
         if not batches and batch is not None:
-            contents.fault = RecordTooLarge(f"batch at offset {batch.base_offset} of {chunk.name}: {error}")
+            contents.fault = RecordTooLarge(
+                f"batch at offset {batch.base_offset} of {chunk.name}: {error}", hint=_way_past(batch)
+            )
     except ProtocolError as error:
         contents.next_offset = next_offset
         contents.fault = _malformed(contents, batch, str(error))
@@ -146,12 +162,16 @@ def open_chunk(chunk: Chunk, size_bytes_max: int | None = None, records_max: int
     return contents
 
 
+def _way_past(batch: Batch) -> str:
+    return f"to go on without it, seek to offset {batch.end_offset}"
+
+
 def _malformed(contents: Contents, batch: Batch | None, why: str) -> Malformed:
     """The complaint about the batch at `next_offset`, which is `batch` if so much as its header could be read."""
     offset = contents.next_offset
     hint = ""
     if batch is not None and batch.last_offset >= offset:
-        hint = f"to go on without it, seek to offset {batch.end_offset}"
+        hint = _way_past(batch)
     return Malformed(f"batch at offset {offset} of {contents.chunk.name} cannot be read: {why}", hint=hint)
 
 
@@ -172,7 +192,7 @@ class _Aborted:
         if producer_id not in self._open or not batch.attributes & TRANSACTIONAL:
             return False
         if batch.attributes & CONTROL:
-            records = read_records(data, pos)
+            records = read_control_batch(data, pos)
             if records and control_type(records[0].key) is ControlType.ABORT:
                 self._open.discard(producer_id)
         return True

@@ -131,6 +131,10 @@ class Commits:
                 error = raised
                 if isinstance(error, Fenced):
                     self.failure = error
+            except Exception as unforeseen:
+                LOGGER.exception("a commit failed")
+                error = ClientError(f"offsets were not committed: {unforeseen!r}")
+                error.__cause__ = unforeseen
         if callback is not None:
             callback(offsets, error)
         elif error is not None:

@@ -16,9 +16,9 @@ from importlib.util import find_spec
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.client.consumer.chunk import Chunk, Contents, open_chunk
+from ottla.client.consumer.chunk import BATCH_BYTES_MAX, Chunk, Contents, open_chunk
 from ottla.client.consumer.packed import PackedRows, pack
-from ottla.client.errors import ClientError
+from ottla.client.errors import ClientError, RecordTooLarge
 from ottla.client.record import Record
 from ottla.wire.batch import LOG_APPEND_TIME, Batch
 from ottla.wire.compression import Buffer
@@ -45,23 +45,31 @@ class Crop(NamedTuple):
     rows: "list[Record] | Rows | PackedRows"
     next_offset: int
     fault: ClientError | None
+    is_cut: bool  # whether the chunk holds more, from `next_offset` on
 
 
 def records_of(chunk: Chunk) -> Harvest:
     """Return the records of a chunk that the application may see, from `start_offset` on."""
-    rows, next_offset, fault = rows_of(chunk)
-    return Harvest(rows[:], next_offset, fault)
+    records: list[Record] = []
+    while True:
+        rows, next_offset, fault, is_cut = rows_of(chunk)
+        records += rows[:]
+        if not is_cut:
+            return Harvest(records, next_offset, fault)
+        chunk = chunk._replace(start_offset=next_offset)
 
 
 def rows_of(chunk: Chunk) -> Crop:
     """Return the same records as something that has a length and makes slices of itself; all are known to be sound."""
-    contents = open_chunk(chunk)
+    contents = open_chunk(chunk, BATCH_BYTES_MAX)
+    if isinstance(contents.fault, RecordTooLarge) and len(chunk.data) > BATCH_BYTES_MAX:
+        contents = open_chunk(chunk, None, 1)  # what is not compressed has all its bytes here already
     try:
         rows = _read(contents)
     except ProtocolError:
         contents.keep_readable(lambda batch, body: _one_by_one(chunk, [batch], [body]))
         rows = _read(contents)
-    return Crop(rows, contents.next_offset, contents.fault)
+    return Crop(rows, contents.next_offset, contents.fault, contents.is_cut)
 
 
 def _read(contents: Contents) -> "list[Record] | Rows | PackedRows":

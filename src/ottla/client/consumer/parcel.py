@@ -1,6 +1,7 @@
 """What a fetch brought of one partition, until it has been handed out.
 
-P1  It is opened, that is decompressed and looked through, when its first record is asked for, and all at once.
+P1  It is opened, that is decompressed and looked through, when its first record is asked for, and all at once, unless
+    it decompresses to very much: then the rest is opened once what came before was handed out.
 P2  From then on it holds no bytes of the answer it came in, so that one slow partition does not keep all others' alive.
 P3  Of a record that a deserializer cannot read, those before it come out first; it is tried again each time, until
     somebody seeks past it.
@@ -47,6 +48,7 @@ class Parcel:
     """One partition's share of a fetch answer."""
 
     __slots__ = (
+        "_rest",
         "_rows",
         "_taken",
         "chunk",
@@ -70,6 +72,7 @@ class Parcel:
         self.end_offset = end_offset
         self.epoch = epoch
         self.fault: ClientError | None = None
+        self._rest: Chunk | None = None  # what is not opened yet of a chunk that was
         self._rows: list[Record] | Rows | PackedRows = []
         self._taken = 0
 
@@ -81,7 +84,8 @@ class Parcel:
     @property
     def is_empty(self) -> bool:
         """Whether all of it was handed out."""
-        return self.chunk is None and self._taken >= len(self._rows) and self.fault is None
+        is_taken = self._taken >= len(self._rows)
+        return self.chunk is None and self._rest is None and is_taken and self.fault is None
 
     def detach(self) -> None:
         """Let go of the answer it came in, since it will lie here for a while."""
@@ -95,7 +99,9 @@ class Parcel:
         None come out of a parcel that holds nothing for the application, though the position moves.
         """
         if self.chunk is not None:
-            self._open()
+            self._open(self.chunk)
+        elif self._rest is not None and self._taken >= len(self._rows):
+            self._open(self._rest)
         start = self._taken
         records = _made(self._rows, start, start + count)
         if decode is not None and records:
@@ -108,13 +114,17 @@ class Parcel:
                 self.reading.advance(records[-1].offset + 1, records[-1].leader_epoch)
         else:
             self._rows, self._taken = [], 0
-            self.reading.advance(self.end_offset, self.epoch)
+            if self._rest is None:
+                self.reading.advance(self.end_offset, self.epoch)
+            elif records:
+                self.reading.advance(self._rest.start_offset, records[-1].leader_epoch)
         return records
 
-    def _open(self) -> None:
-        assert self.chunk is not None
-        self._rows, next_offset, self.fault = rows_of(self.chunk)
+    def _open(self, chunk: Chunk) -> None:
+        self._rows, next_offset, self.fault, is_cut = rows_of(chunk)
+        self._taken = 0
         self.chunk = None
+        self._rest = chunk._replace(start_offset=next_offset, data=bytes(chunk.data)) if is_cut else None
         if self.fault is not None:
             self.end_offset = next_offset
             last = self._rows[len(self._rows) - 1 :]

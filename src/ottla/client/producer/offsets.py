@@ -101,6 +101,8 @@ class OffsetsToCommit:
                     self._left.pop(TopicPartition(topic.name, result.partition_index), None)
                 elif _RANK[react(Errand.COMMIT_OFFSETS, code)] >= _RANK[react(Errand.COMMIT_OFFSETS, worst)]:
                     worst = code
+        if worst is ErrorCode.NONE and self._left:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # it says nothing of some, so they are asked for again
         return worst
 
 

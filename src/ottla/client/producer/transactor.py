@@ -3,9 +3,12 @@
 C1  What a program has begun goes on when it gives up waiting. The same call again waits for the same thing, and no
     other call is possible before that is over.
 C2  A transaction ends after the last of its batches has ended, and everything else that was asked for it.
+C3  What nobody foresaw does not leave a producer between two states, nor anything out of a commit: the transaction is
+    broken, or, where it was about to end or the producer to begin, the producer is doomed.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, NoReturn, TypeVar
 
@@ -31,6 +34,8 @@ from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProd
 from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitResponse
 
 M = TypeVar("M", bound=Message)
+
+LOGGER = logging.getLogger("ottla.client")
 
 _NO_TIMEOUT_MS = (1 << 31) - 1
 _FEATURE, _FEATURE_V2 = "transaction.version", 2
@@ -103,7 +108,7 @@ class Transactor:
         self._check_idle("send_offsets")
         self.transaction.check("send_offsets", State.OPEN)
         if offsets:
-            task = asyncio.create_task(self._send_offsets(offsets, member))
+            task = asyncio.create_task(self._foresee(self._send_offsets(offsets, member), Reaction.ABORT))
             self._chores.add(task)
             task.add_done_callback(self._chores.discard)
             task.add_done_callback(_heard)
@@ -129,7 +134,7 @@ class Transactor:
         if self._operation is None or self._operation[0] != call:
             self._check_idle(call)
             begin()
-            task = asyncio.create_task(work())
+            task = asyncio.create_task(self._foresee(work(), Reaction.DOOM))
             task.add_done_callback(_heard)
             self._operation = call, task
         operation = self._operation
@@ -204,7 +209,7 @@ class Transactor:
     def add_partitions(self) -> None:
         """Tell the coordinator of partitions that are new in the transaction, unless it is being told of some."""
         if self._adding is None and self.transaction.new:
-            self._adding = asyncio.create_task(self._add_partitions())
+            self._adding = asyncio.create_task(self._foresee(self._add_partitions(), Reaction.ABORT))
             self._adding.add_done_callback(_heard)
 
     async def _add_partitions(self) -> None:
@@ -338,6 +343,18 @@ class Transactor:
             if code is ErrorCode.CONCURRENT_TRANSACTIONS:
                 pause = min(pause, concurrent_pause(backoff.failures))
             await asyncio.sleep(pause)
+
+    async def _foresee(self, work: Coroutine[Any, Any, None], reaction: Reaction) -> None:
+        """Do some work, and act on what nobody foresaw as on a final answer (C3)."""
+        try:
+            await work
+        except ClientError:
+            raise
+        except Exception as error:
+            LOGGER.exception("a conversation with a coordinator failed")
+            unforeseen = ClientError(f"{self.transaction.name}: {error!r}")
+            unforeseen.__cause__ = error
+            self._suffer(reaction, unforeseen)
 
     def _note_coordinator(self) -> None:
         node = self._coordinators.node(TRANSACTION, self.transaction.name)

@@ -6,6 +6,8 @@ J2  A static member that comes without an id takes the seat of its earlier self,
     and would choose the same protocol, nobody else has to notice.
 J3  A stable group is called together again only by its leader, by a member that says something new of itself,
     or by someone new.
+J4  What the members of a group say of themselves stays within METADATA_BYTES_MAX: a join that brings more than
+    METADATA_BYTES_FREE is refused beyond it, as where the group has too many members.
 """
 
 import uuid
@@ -22,6 +24,8 @@ from ottla.wire.messages.join_group import JoinGroupRequest
 
 # How long a member that never heard of a generation may wait for its first: it cannot send heartbeats yet.
 _FIRST_JOIN_MS = 5 * 60 * 1000
+METADATA_BYTES_MAX = 32 << 20
+METADATA_BYTES_FREE = 16 << 10
 _ID_REQUIRED_SINCE = 4
 _SKIP_ASSIGNMENT_SINCE = 9
 
@@ -33,6 +37,8 @@ def join(draft: Draft, request: JoinGroupRequest, client: Client, waiting: Waiti
     if not _has_room(draft, member_id):
         draft.drop(member_id)
         draft.say(refused_join(waiting, ErrorCode.GROUP_MAX_SIZE_REACHED))
+    elif not _has_room_for_metadata(draft, request):
+        draft.say(refused_join(waiting, ErrorCode.GROUP_MAX_SIZE_REACHED, member_id))
     elif not group.supports(request.protocol_type, [each.name for each in request.protocols]):
         draft.say(refused_join(waiting, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id))
     elif not member_id:
@@ -52,6 +58,15 @@ def _has_room(draft: Draft, member_id: str) -> bool:
         # Those who joined count, not those who are in: the limit may have been lowered, and the last to come are out.
         return (member is not None and member.join is not None) or group.joining < size_max
     return member is not None or len(group.members) < size_max
+
+
+def _has_room_for_metadata(draft: Draft, request: JoinGroupRequest) -> bool:
+    size_bytes = sum(len(each.metadata) for each in request.protocols)
+    if size_bytes <= METADATA_BYTES_FREE:
+        return True
+    others = (member for member in draft.group.members.values() if member.id != request.member_id)
+    held = sum(len(metadata) for member in others for _, metadata in member.protocols)
+    return size_bytes + held <= METADATA_BYTES_MAX
 
 
 def _join_anew(

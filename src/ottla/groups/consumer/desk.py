@@ -1,7 +1,8 @@
 """What the commands on consumer groups work with: the shelf, the engine for regular expressions, and timers.
 
 T1  A member is heard from within its session, or it is out.
-T2  A member gives up what it is told to within its rebalance timeout, or it is out.
+T2  A member gives up what it is told to within its rebalance timeout, or it is out. One that has is not late when the
+    time is up: its timer is not cancelled before, since the journal may refuse the record that says so.
 T3  A classic member joins within its rebalance timeout once it is told to, and then syncs, or it is out.
 """
 

@@ -63,7 +63,7 @@ def _must_resolve(
     desk: Desk, group: ConsumerGroup, before: Member, after: Member, now: int, is_new: bool
 ) -> bool:
     last = next(iter(group.resolved.values()), None)
-    if last is not None and now <= last.timestamp + _REFRESH_INTERVAL_MIN_MS:
+    if last is not None and last.timestamp <= now <= last.timestamp + _REFRESH_INTERVAL_MIN_MS:
         return False
     wanted = dict(group.regexes)
     tally(wanted, before.regex, -1)
@@ -73,7 +73,7 @@ def _must_resolve(
     if is_new or last is None or len(wanted) != len(group.resolved) or last.version < desk.arrivals.version:
         return True
     interval_ms: int = desk.shelf.values["group.consumer.regex.refresh.interval.ms"]
-    return now > last.timestamp + interval_ms
+    return not last.timestamp <= now <= last.timestamp + interval_ms
 
 
 def resolve(desk: Desk, group: ConsumerGroup, now: int) -> list[KeyedRecord]:

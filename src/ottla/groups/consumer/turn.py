@@ -102,11 +102,8 @@ class Turn:
         if after == member:
             return member
         self.records.append(records.current(group.id, after))
-        if after.classic is None:
-            if after.state is MemberState.UNREVOKED:
-                desk.await_revocation(group.id, after, self._now)
-            else:
-                desk.cancel(group.id, after.id, "rebalance")
+        if after.classic is None and after.state is MemberState.UNREVOKED:
+            desk.await_revocation(group.id, after, self._now)
         return after
 
     def _may_assign(self) -> bool:

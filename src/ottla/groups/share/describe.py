@@ -17,6 +17,7 @@ from ottla.wire.messages.share_group_describe import ShareGroupDescribeResponse
 
 ASSIGNOR = "simple"
 UNKNOWN = -1
+_INT64_MAX = (1 << 63) - 1
 
 Described = ShareGroupDescribeResponse.DescribedGroup
 AskedOffsets = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
@@ -131,7 +132,9 @@ def _offset(found: _Found, end_offset: EndOffset | None) -> _Offset:
         )
     lag = UNKNOWN
     if has_lag(found) and isinstance(end_offset, int):
+        # Whoever may write states may write any numbers, and the answer has room for 64 bits.
         lag = end_offset - found.start_offset - found.delivery_complete_count
+        lag = max(min(lag, _INT64_MAX), ~_INT64_MAX)
     return _Offset(
         partition_index=found.partition,
         start_offset=found.start_offset,

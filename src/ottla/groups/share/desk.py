@@ -49,7 +49,7 @@ class Desk:
         """Whether it was asked a short while ago, so that it need not be asked again."""
         asked_ms = self._asked_ms.get((group_id, topic_id))
         interval_ms = cast(int, self.shelf.values["group.share.initialize.retry.interval.ms"])
-        return asked_ms is not None and now - asked_ms < interval_ms
+        return asked_ms is not None and 0 <= now - asked_ms < interval_ms
 
     def forget(self, group_id: str, topic_id: bytes) -> None:
         """Note that the share coordinator has answered for a topic."""

@@ -2,10 +2,10 @@
 
 S1  A member is heard from within its session, or it is out.
 S2  State changes in `apply` alone, record by record; a record of a group that is not there makes it, a tombstone of one
-    is nothing.
+    is nothing. So a member that leaves keeps its session until that is written down: the journal may refuse it.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any
 
 from ottla.groups.group import Kind
@@ -20,7 +20,7 @@ from ottla.groups.share.describe import (
     offsets_described,
     summary_request,
 )
-from ottla.groups.share.desk import Desk
+from ottla.groups.share.desk import Desk, session_key
 from ottla.groups.share.group import ShareGroup
 from ottla.groups.share.member import LEAVES, Member
 from ottla.groups.share.offsets import Offsets
@@ -28,6 +28,7 @@ from ottla.groups.share.progress import Progress, Topic
 from ottla.groups.shelf import Shelf, TimerKey
 from ottla.replicated.decision import Decision
 from ottla.replicated.keyed import Client, KeyedRecord
+from ottla.replicated.steps import RECORD_COST, Piece, Steps, in_steps
 from ottla.wire.message import Message
 from ottla.wire.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
 from ottla.wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
@@ -51,8 +52,7 @@ from ottla.wire.records.share_group import (
     ShareGroupTargetAssignmentMetadataKey,
 )
 
-# What a group knows of its topics is one record, and those of this many groups fit into a batch.
-_GROUPS_AT_ONCE = 10
+_TOPIC_COST = 20  # of a topic in a record, and a batch holds as many as cost a step
 
 
 class ShareGroups:
@@ -79,6 +79,8 @@ class ShareGroups:
             del groups[group.id]
         else:
             _fold(group, key, record.value)
+            if record.value is None and isinstance(key, ShareGroupMemberMetadataKey):
+                self._desk.shelf.timers.cancel(session_key(group.id, key.member_id))
 
     def loaded(self, now: int) -> None:
         """The log is read: give every member a whole session, and every share coordinator time to answer."""
@@ -155,30 +157,33 @@ class ShareGroups:
         """Nobody waits for the answer to a token any more."""
         self._offsets.forget(token)
 
-    def topics_deleted(self, topic_ids: Collection[bytes]) -> Decision[bool]:
-        """Forget that topics that are no more had state; the share coordinators forget the state by themselves.
+    def topics_deleted(self, topic_ids: Set[bytes]) -> Steps:
+        """Forget that topics that are no more had state; the share coordinators forget the state by themselves."""
+        return in_steps(self._without(lambda progress: progress.spoken_of(topic_ids)))
 
-        True when there may be more groups that knew of them.
-        """
-        return self._without(lambda progress: topic_ids)
-
-    def forget_gone(self) -> Decision[bool]:
-        """Forget topics that were deleted while nobody looked after these groups; True as for `topics_deleted`."""
+    def forget_gone(self) -> Steps:
+        """Forget topics that were deleted while nobody looked after these groups."""
         by_id = self._desk.shelf.topics.by_id
-        return self._without(
-            lambda progress: [topic_id for topic_id in progress.topic_ids if by_id(topic_id) is None]
+        return in_steps(
+            self._without(
+                lambda progress: {topic_id for topic_id in progress.topic_ids if by_id(topic_id) is None}
+            )
         )
 
-    def _without(self, gone: Callable[[Progress], Collection[bytes]]) -> Decision[bool]:
-        found: list[KeyedRecord] = []
-        for group in self._desk.shelf.groups.values():
-            if len(found) == _GROUPS_AT_ONCE:
-                break
-            if isinstance(group, ShareGroup) and group.progress is not None:
-                left = group.progress.without(gone(group.progress))
-                if left != group.progress:
-                    found.append(records.progress(group.id, left))
-        return Decision(len(found) == _GROUPS_AT_ONCE, tuple(found))
+    def _without(self, gone: Callable[[Progress], Set[bytes]]) -> Iterator[Piece]:
+        groups = self._desk.shelf.groups
+        for group_id in tuple(groups):
+            group = groups.get(group_id)
+            if not isinstance(group, ShareGroup) or group.progress is None:
+                continue
+            progress = group.progress
+            found = gone(progress)
+            if found:
+                # What a group knows of its topics is one record.
+                wanted = (records.progress(group.id, progress.without(found)),)
+                yield RECORD_COST + _TOPIC_COST * progress.topic_count, wanted
+            else:
+                yield progress.topic_count, ()
 
     def expire(self, key: TimerKey, now: int) -> Decision[None]:
         """Let a member go that was not heard from."""

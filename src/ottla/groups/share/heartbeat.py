@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ottla.groups.assignors.spec import Assignment, Subscriber
 from ottla.groups.share import records
-from ottla.groups.share.desk import Desk, session_key
+from ottla.groups.share.desk import Desk
 from ottla.groups.share.effects import InitializeState
 from ottla.groups.share.group import ShareGroup
 from ottla.groups.share.member import JOINS, LEAVES, Member
@@ -86,8 +86,7 @@ def leave(desk: Desk, group_id: str, member_id: str) -> Decision[Response]:
 
 
 def fence(desk: Desk, group: ShareGroup, member: Member) -> list[KeyedRecord]:
-    """Return the records that take a member out of its group."""
-    desk.shelf.timers.cancel(session_key(group.id, member.id))
+    """Return the records that take a member out of its group; its session ends when they are applied."""
     metadata_hash = desk.digests.of(group.counts_with(member, None))
     return [
         *records.member_gone(group.id, member.id),

@@ -62,6 +62,18 @@ class Progress:
         """Every topic that is spoken of."""
         return {*self.initializing, *self.initialized, *self.deleting}
 
+    @property
+    def topic_count(self) -> int:
+        """How many topics are spoken of, those twice that are spoken of twice."""
+        return len(self.initializing) + len(self.initialized) + len(self.deleting)
+
+    def spoken_of(self, topic_ids: Set[bytes]) -> Set[bytes]:
+        """Return which of these topics are spoken of; it takes as long as the fewer there are, of these or of ours."""
+        if len(topic_ids) > self.topic_count:
+            return {topic_id for topic_id in self.topic_ids if topic_id in topic_ids}
+        ours = (self.initializing, self.initialized, self.deleting)
+        return {topic_id for topic_id in topic_ids if any(topic_id in each for each in ours)}
+
     def without(self, topic_ids: Collection[bytes]) -> "Progress":
         """Return the progress without topics that are no more."""
         return Progress(

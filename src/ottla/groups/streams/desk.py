@@ -63,8 +63,8 @@ class Desk:
         """Whether it is long enough since the last assignment, however small the group (ADR 0024)."""
         interval_ms = cast(int, self.shelf.config(group.id, "streams.assignment.interval.ms"))
         last = group.assignment_timestamp
-        # An interval of 0 helps when the clock was set back.
-        return last == 0 or interval_ms == 0 or now >= last + interval_ms
+        # An assignment that is yet to come was made before the clock was set back.
+        return last == 0 or interval_ms == 0 or not last <= now < last + interval_ms
 
     def await_heartbeat(self, group_id: str, member_id: str, now: int) -> None:
         """Give a member a whole session to be heard from again."""
@@ -74,10 +74,6 @@ class Desk:
     def await_revocation(self, group_id: str, member: Member, now: int) -> None:
         """Give a member its rebalance timeout to let tasks go."""
         self.shelf.timers.set(_key(group_id, "rebalance", member.id), now + member.rebalance_timeout_ms)
-
-    def cancel_revocation(self, group_id: str, member_id: str) -> None:
-        """Note that a member has let tasks go."""
-        self.shelf.timers.cancel(_key(group_id, "rebalance", member_id))
 
     def await_members(self, group_id: str, now: int) -> None:
         """Wait for more members, from when the first came."""

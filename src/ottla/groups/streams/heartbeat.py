@@ -181,10 +181,9 @@ class _Beat:
         after = reconcile(member, goal, owns)
         if after != member:
             self._out.append(records.current(self._group.id, after))
+            # Else its timer goes off for nothing: cancelled here, it would be lost if the journal refuses the record.
             if after.state is MemberState.UNREVOKED:
                 self._desk.await_revocation(self._group.id, after, self._now)
-            else:
-                self._desk.cancel_revocation(self._group.id, after.id)
         return after
 
     def _delayed(self, why: str) -> None:

@@ -71,6 +71,10 @@ class BrokerValues(Mapping[str, Any]):
         """The same properties file under other dynamic values."""
         return BrokerValues(self.static, dynamic_default, dynamic_broker)
 
+    def is_set(self, name: str) -> bool:
+        """Whether any layer above the defaults has a value."""
+        return any(name in layer for layer in (self.dynamic_broker, self.dynamic_default, self.static))
+
     @property
     def layers(self) -> tuple[tuple[Source, Mapping[str, str]], ...]:
         """Each source with its texts, the strongest first."""

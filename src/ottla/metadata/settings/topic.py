@@ -118,6 +118,10 @@ TOPIC_SETTINGS: tuple[Setting, ...] = (
             "Age at which the active segment is rolled though it is not full."),
     Setting("unclean.leader.election.enable", BOOLEAN, False, MEDIUM, ANY,
             "Whether a replica that is not in sync may lead when no other is left, at the price of lost records."),
+    Setting("ottla.check.compressed.records", BOOLEAN, True, MEDIUM, ANY,
+            "Whether compressed batches of producers are decompressed and looked through before they are stored, as "
+            "Kafka does; false stores them unseen where nothing else asks for it. Only Ottla has it, and shows it "
+            "where it is set.", internal=True),
     Setting("internal.segment.bytes", INT, None, MEDIUM, ANY,
             "Replaces segment.bytes without its lower bound; for tests.", internal=True),
 )

@@ -9,7 +9,7 @@ from ottla.raft.news import (
     is_for_us,
     is_meant,
     names_our_log,
-    refuse_elector,
+    refuse_leader,
     weigh,
 )
 from ottla.raft.replica import Replica
@@ -49,7 +49,7 @@ def answer(replica: Replica, request: Request, now: int) -> BeginQuorumEpochResp
     if not names_our_log(message.topics):
         return BeginQuorumEpochResponse(error_code=ErrorCode.INVALID_REQUEST)
     told = message.topics[0].partitions[0]
-    code = refuse_elector(replica, told.leader_id, told.leader_epoch)
+    code = refuse_leader(replica, told.leader_id, told.leader_epoch, now)
     if not code:
         addresses = addresses_of(replica, told.leader_id, message.leader_endpoints)
         hear(replica, told.leader_id, told.leader_epoch, addresses, now)

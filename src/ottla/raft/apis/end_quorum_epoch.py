@@ -13,7 +13,7 @@ from ottla.raft.news import (
     hear,
     is_for_us,
     names_our_log,
-    refuse_elector,
+    refuse_leader,
     weigh,
 )
 from ottla.raft.replica import Replica
@@ -57,7 +57,7 @@ def answer(replica: Replica, request: Request, now: int) -> EndQuorumEpochRespon
     if not names_our_log(message.topics):
         return EndQuorumEpochResponse(error_code=ErrorCode.INVALID_REQUEST)
     told = message.topics[0].partitions[0]
-    code = refuse_elector(replica, told.leader_id, told.leader_epoch)
+    code = refuse_leader(replica, told.leader_id, told.leader_epoch, now)
     if not code:
         addresses = addresses_of(replica, told.leader_id, message.leader_endpoints)
         hear(replica, told.leader_id, told.leader_epoch, addresses, now)

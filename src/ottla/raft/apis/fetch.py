@@ -3,17 +3,19 @@
 F1  The leader sends records only where the end of the follower's log is a part of its own: same offset, same epoch.
     Else it says where the two part, and the follower cuts its log there, epoch by epoch, until they meet.
 F2  A follower takes records only from the leader of its epoch, and none that is of a higher one.
+    Nor does it take what it could not read back, cut what is committed, or go back to a snapshot it is past: whoever
+    answers so is left alone for a moment, and not counted as a leader that is there.
 F3  It puts them on disk before it fetches again (R4).
 """
 
-from ottla.raft.apis.fetch_reply import reply
+from ottla.raft.apis.fetch_reply import reply, reply_with_records
 from ottla.raft.event import Request
 from ottla.raft.follower import Follower
 from ottla.raft.news import addresses_in, is_for_us, refuse_as_leader, weigh
 from ottla.raft.outline import End, Fit
-from ottla.raft.parking import Parked
+from ottla.raft.parking import PARKED_MAX, WAIT_MS_MAX, Parked
 from ottla.raft.replica import Replica
-from ottla.raft.settings import PARTITION, TOPIC
+from ottla.raft.settings import ANSWER_BYTES_MAX, PARTITION, TOPIC
 from ottla.raft.snapshot import Download, SnapshotId
 from ottla.raft.voters import ReplicaKey
 from ottla.raft.watermark import advance
@@ -57,6 +59,7 @@ def answer(replica: Replica, request: Request, now: int) -> FetchResponse | None
     key = ReplicaKey(state.replica_id if state else message.replica_id, partition.replica_directory_id)
     if (
         message.max_wait_ms < 0
+        or message.max_bytes < 0
         or partition.fetch_offset < 0
         or not 0 <= partition.last_fetched_epoch <= partition.current_leader_epoch
         or key.id == replica.settings.node_id
@@ -86,17 +89,19 @@ def _serve(
         fit, end = outline.fit(offset, partition.last_fetched_epoch)
     if fit is not Fit.VALID:
         return reply(replica, request, ErrorCode.NONE, leader.high_watermark, fit=fit, end=end)
+    size_bytes_max = min(message.max_bytes, ANSWER_BYTES_MAX)
     leader.fetched(key, offset, outline.end_offset, now)
     if leader.is_voter(key):
         advance(replica)
     if (
         offset < outline.end_offset
         or message.max_wait_ms == 0
+        or len(leader.parked) >= PARKED_MAX
         or partition.high_watermark < leader.high_watermark
     ):
-        records = replica.read(offset, message.max_bytes)
-        return reply(replica, request, ErrorCode.NONE, leader.high_watermark, records)
-    leader.parked.append(Parked(request, offset, message.max_bytes, now + message.max_wait_ms))
+        return reply_with_records(replica, request, offset, size_bytes_max)
+    message.forgotten_topics_data = []  # of a session that there is none of here: it is not to wait with the rest
+    leader.parked.append(Parked(request, offset, size_bytes_max, now + min(message.max_wait_ms, WAIT_MS_MAX)))
     return None
 
 
@@ -148,14 +153,25 @@ def take(replica: Replica, node_id: int, response: FetchResponse, now: int) -> b
         return False
     diverging, snapshot = partition.diverging_epoch, partition.snapshot_id
     if diverging is not None and diverging.epoch >= 0:
-        replica.truncate(replica.outline.cut_for(End(diverging.end_offset, diverging.epoch)))
-    elif snapshot is not None and (snapshot.epoch >= 0 or snapshot.end_offset >= 0):
-        if snapshot.epoch < 0 or snapshot.end_offset < 0:
+        outline = replica.outline
+        end_offset = outline.cut_for(End(diverging.end_offset, diverging.epoch))
+        covered = outline.snapshots[-1].offset if outline.snapshots else 0
+        if not max(replica.high_watermark, outline.start_offset, covered) <= end_offset < outline.end_offset:
             return False
-        id = SnapshotId(snapshot.end_offset, snapshot.epoch)
-        role.download = Download(id) if id not in replica.outline.snapshots else None
+        replica.truncate(end_offset)
+    elif snapshot is not None and (snapshot.epoch >= 0 or snapshot.end_offset >= 0):
+        id, outline = SnapshotId(snapshot.end_offset, snapshot.epoch), replica.outline
+        if (
+            not 0 <= id.epoch <= replica.epoch
+            or id.offset < 0
+            or (id.epoch, id.offset) <= (outline.last_epoch, outline.end_offset)
+            or id in outline.snapshots
+        ):
+            return False
+        role.download = Download(id)
+    elif not append(replica, partition.records or b""):
+        return False
     else:
-        append(replica, partition.records or b"")
         if partition.high_watermark >= 0:
             replica.commit(partition.high_watermark)
     role.heard(now, replica.settings.fetch_timeout_ms)
@@ -172,8 +188,11 @@ def _told(response: FetchResponse) -> FetchResponse.FetchableTopicResponse.Parti
     return partition if partition.partition_index == PARTITION else None
 
 
-def append(replica: Replica, records: bytes | bytearray | memoryview) -> None:
-    """Append the batches that are sound, follow one another, and are of no higher epoch than ours."""
+def append(replica: Replica, records: bytes | bytearray | memoryview) -> bool:
+    """Append the batches that are sound, follow one another, and are of no higher epoch than ours.
+
+    False when there are batches, and the first is none of those.
+    """
     outline = replica.outline
     end_offset, last_epoch, size = outline.end_offset, outline.last_epoch, 0
     try:
@@ -185,9 +204,11 @@ def append(replica: Replica, records: bytes | bytearray | memoryview) -> None:
                 or not crc_ok(records, position, batch.size)
             ):
                 break
+            replica.log.check(records, position)
             end_offset, last_epoch = batch.end_offset, batch.partition_leader_epoch
             size = position + batch.size
     except (ProtocolError, BrokerError):
         pass  # what came before is sound; the rest is fetched again
     if size:
         replica.append(bytes(records[:size]))
+    return bool(size or not records)

@@ -6,7 +6,7 @@ from ottla.raft.news import address_for
 from ottla.raft.outline import End, Fit
 from ottla.raft.replica import Replica
 from ottla.raft.settings import TOPIC
-from ottla.wire.errors import ErrorCode
+from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.fetch import FetchResponse
 from ottla.wire.uuid import METADATA_TOPIC_ID
 
@@ -14,6 +14,15 @@ ENDPOINTS_SINCE = 17
 
 _Topic = FetchResponse.FetchableTopicResponse
 _Partition = _Topic.PartitionData
+
+
+def reply_with_records(replica: Replica, request: Request, offset: int, size_bytes_max: int) -> FetchResponse:
+    """Answer with the records from an offset on, or with why they cannot be read."""
+    try:
+        records = replica.read(offset, size_bytes_max)
+    except BrokerError as error:
+        return reply(replica, request, error.code)
+    return reply(replica, request, ErrorCode.NONE, replica.leader.high_watermark, records)
 
 
 def reply(

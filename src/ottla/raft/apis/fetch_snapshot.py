@@ -4,10 +4,10 @@ from ottla.raft.event import Request
 from ottla.raft.follower import Follower
 from ottla.raft.news import address_for, addresses_in, is_for_us, refuse_as_leader, weigh
 from ottla.raft.replica import Replica
-from ottla.raft.settings import PARTITION, TOPIC
+from ottla.raft.settings import ANSWER_BYTES_MAX, PARTITION, TOPIC
 from ottla.raft.snapshot import BOOTSTRAP_ID, Chunk, Download, SnapshotId
 from ottla.raft.voters import ReplicaKey
-from ottla.wire.errors import ErrorCode
+from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
 
 ENDPOINTS_SINCE = 1
@@ -78,10 +78,16 @@ def _fill(
         return ErrorCode.SNAPSHOT_NOT_FOUND
     if not 0 <= asked.position < size:
         return ErrorCode.POSITION_OUT_OF_RANGE
+    if message.max_bytes < 0:
+        return ErrorCode.INVALID_REQUEST
+    try:
+        piece = replica.log.read_snapshot(id, asked.position, min(message.max_bytes, ANSWER_BYTES_MAX))
+    except BrokerError as error:
+        return error.code
     told.snapshot_id = _Answered.PartitionSnapshot.SnapshotId(end_offset=id.offset, epoch=id.epoch)
     told.size = size
     told.position = asked.position
-    told.unaligned_records = replica.log.read_snapshot(id, asked.position, message.max_bytes)
+    told.unaligned_records = piece
     replica.leader.heard_from(ReplicaKey(message.replica_id, asked.replica_directory_id), now)
     return ErrorCode.NONE
 

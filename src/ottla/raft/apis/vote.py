@@ -2,8 +2,8 @@
 
 V1  A vote is given once an epoch, and only to a log that has all that ours has: its last record is of a higher epoch,
     or of the same one and not before ours (Raft, §5.4.1).
-V2  Whoever is asked need not be a voter by its own log, and neither need the one who asks: the log may not have
-    come that far yet. That the right copies vote is seen to by naming them.
+V2  Whoever is asked need not be a voter by its own log, and neither need the one who asks, as far as N4 of `news.py`
+    lets it: the log may not have come that far yet. That the right copies vote is seen to by naming them.
 """
 
 from ottla.raft.candidate import Candidate
@@ -77,7 +77,7 @@ def _decide(replica: Replica, message: VoteRequest, now: int) -> tuple[ErrorCode
     last_epoch_max = asked.replica_epoch - (not asked.pre_vote)
     if asked.last_offset < 0 or not 0 <= asked.last_offset_epoch <= last_epoch_max:
         return ErrorCode.INVALID_REQUEST, False
-    code = refuse_elector(replica, asked.replica_id, asked.replica_epoch)
+    code = refuse_elector(replica, asked.replica_id, asked.replica_epoch, now)
     if code:
         return code, False
     if asked.replica_epoch > replica.epoch:

@@ -3,15 +3,21 @@
 D4  Content is kept from `sync` on, names from `sync_dir` of their directory on, as POSIX promises and no more.
 D5  Of what was not synced a beginning survives: writes of a file in their order, the first lost one perhaps torn, or
     zeros or garbage in its place; names of a directory likewise.
+D7  A full disk refuses whatever would make a file longer, and every new name; what is there can be read, cut, renamed
+    and removed, and syncing it fails for nothing.
 D6  When a process dies its handles die with it: every call fails, so nothing it still does can reach the disk. What it
     had written is there for the next, synced or not: only the power takes that away.
 """
 
 import builtins
 import errno
+from typing import TYPE_CHECKING
 
 from ottla.world.disk import Bytes
 from ottla.world.entropy import Entropy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _Change = tuple[int, bytes | None]  # bytes at a position, or a new size
 
@@ -141,6 +147,8 @@ class SimFile:
 
     def _write(self, position: int, data: bytes | None) -> None:
         inode = self._open()
+        if data is not None:
+            self._disk.take_room(position + len(data) - len(inode.data), self.path)
         inode.change(position, data)
         inode.modified_ms = self._disk.now_ms
 
@@ -184,6 +192,9 @@ class SimDisk:
         self.root = root or Folder()
         self.is_dead = False
         self.now_ms = 0
+        self.room_bytes: int | None = None  # how much more it takes; None is always enough
+        self.refused = 0  # how often there was no room
+        self.wrote: Callable[[], None] | None = None  # hears of every write: on a slow disk whoever writes waits
         self._locks: set[str] = set()
 
     # Ends
@@ -191,12 +202,29 @@ class SimDisk:
     def after_death(self) -> "SimDisk":
         """End this process's hold, and return the disk as the next one finds it: all that was written is there."""
         self.is_dead = True
-        return SimDisk(self.root)
+        return self._next(self.root)
 
     def after_power_loss(self, entropy: Entropy) -> "SimDisk":
         """End this process's hold, and return what the power loss has left."""
         self.is_dead = True
-        return SimDisk(self.root.remains(entropy))
+        return self._next(self.root.remains(entropy))
+
+    def _next(self, root: Folder) -> "SimDisk":
+        disk = SimDisk(root)
+        disk.room_bytes, disk.refused, disk.wrote = self.room_bytes, self.refused, self.wrote
+        return disk
+
+    # Room
+
+    def take_room(self, size_bytes: int, path: str) -> None:
+        """Let a file grow by so much, or raise OSError (D7)."""
+        if self.room_bytes is not None and size_bytes > 0:
+            if size_bytes > self.room_bytes:
+                self.refused += 1
+                raise OSError(errno.ENOSPC, "No space left on device", path)
+            self.room_bytes -= size_bytes
+        if self.wrote is not None:
+            self.wrote()
 
     # Finding
 
@@ -228,6 +256,7 @@ class SimDisk:
             if not create:
                 raise FileNotFoundError(errno.ENOENT, "no such file", path)
             folder, name = self._home(path)
+            self.take_room(1, path)
             node = Inode()
             folder.change({name: node})
         return node
@@ -271,6 +300,7 @@ class SimDisk:
             if not part:
                 continue
             if part not in folder.names:
+                self.take_room(1, path)
                 folder.change({part: Folder()})
             following = folder.names[part]
             if not isinstance(following, Folder):
@@ -346,8 +376,8 @@ class SimDisk:
         return True
 
     def free_bytes(self, path: str) -> int:
-        """Return the room left: there is always more."""
-        return 1 << 40
+        """Return the room left."""
+        return 1 << 40 if self.room_bytes is None else self.room_bytes
 
     def total_bytes(self, path: str) -> int:
         """Return the size of the disk."""

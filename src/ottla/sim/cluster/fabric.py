@@ -2,6 +2,8 @@
 
 T2  A cut holds back what is sent that way, and what was on its way; it arrives after the cut is healed, for TCP sends
     again what nobody has acknowledged. Each direction is cut on its own.
+T5  Where windows are small, so many bytes are under way, or wait to be read, and no more; the rest stays with whoever
+    sends. A host that reads slowly takes some bytes at a time.
 """
 
 from collections.abc import Callable
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from ottla.sim.cluster.transport import SimTransport
 
 _RETRANSMIT_S_MAX = 1.5
+_READ_AGAIN_S = 0.02
 _FIRST_FREE_PORT = 40_000
 
 
@@ -31,11 +34,16 @@ class Fabric:
         self.listening: dict[tuple[str, int], SimListening] = {}
         self.dark: set[str] = set()  # hosts without power
         self.carried = 0
+        self.window_bytes: int | None = None  # of a direction of a connection; None is as large as it takes
+        self.slow_readers: dict[str, None] = {}  # hosts
+        self.read_bytes = 0  # that they take at a time
+        self.read_again_s = _READ_AGAIN_S
         self.watch: Callable[[str, str, bytes], None] | None = None
         self.wire = Process(timeline, "the network")  # which never stops and never dies
         self._held: dict[tuple[str, str], list[Callable[[], None]]] = {}
         self._ports = _FIRST_FREE_PORT
         self.transports: dict[SimTransport, None] = {}
+        self.ended: list[tuple[float, str, str]] = []  # connections: when, at which host, to which
 
     # Links
 
@@ -75,7 +83,8 @@ class Fabric:
         self._release()
 
     def heal_all(self) -> None:
-        """End every cut and every delay."""
+        """End every cut and every delay, and let everybody read."""
+        self.all_read()
         self.cuts.clear()
         self.slow.clear()
         self._release()
@@ -84,6 +93,13 @@ class Fabric:
         for link in [link for link in self._held if not self.is_cut(*link)]:
             for again in self._held.pop(link):
                 again()
+
+    def all_read(self) -> None:
+        """Make windows large, and readers as quick as they can be."""
+        self.window_bytes = None
+        self.slow_readers = {}
+        for transport in list(self.transports):
+            transport.fill_window()
 
     def reset(self, host: str) -> None:
         """Break every connection of a host, as a firewall does that forgets them."""

@@ -10,6 +10,7 @@ from zlib import crc32
 
 from ottla.client.admin.admin import Admin
 from ottla.client.consumer.consumer import Consumer
+from ottla.client.consumer.share.consumer import ShareConsumer
 from ottla.client.doors import Doors
 from ottla.client.producer.producer import Producer
 from ottla.sim.cluster.clock import SimClock
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from ottla.partition.partition import Partition
 
 NODES = (1, 2, 3)
+LOCK_MS = 2_000  # for which a member of a share group holds a record
+TRIES_MAX = 10  # after which nobody gets it any more
 _BOOTSTRAP = [f"{host_of(id)}:{BROKER_PORT}" for id in NODES]
 _CALLS_MAX = 1_500_000
 _PROPERTIES = {
@@ -40,6 +43,15 @@ _PROPERTIES = {
     "transaction.state.log.num.partitions": "1",
     "transaction.state.log.min.isr": "2",
     "share.coordinator.state.topic.num.partitions": "1",
+    "share.coordinator.state.topic.replication.factor": "3",
+    "share.coordinator.state.topic.min.isr": "2",
+    "group.share.record.lock.duration.ms": str(LOCK_MS),
+    "group.share.min.record.lock.duration.ms": "1000",
+    "group.share.delivery.count.limit": str(TRIES_MAX),
+    "group.share.session.timeout.ms": "6000",
+    "group.share.min.session.timeout.ms": "6000",
+    "group.share.heartbeat.interval.ms": "1000",
+    "group.share.min.heartbeat.interval.ms": "1000",
     "replica.lag.time.max.ms": "4000",
     "group.initial.rebalance.delay.ms": "300",
     "group.consumer.session.timeout.ms": "6000",
@@ -116,6 +128,12 @@ class Client:
             "max.poll.interval.ms": 7_000,
         }
         return kind(_BOOTSTRAP, self._settings("consumer", given | settings))
+
+    def share_consumer(self, **settings: Any) -> ShareConsumer:
+        """A member of a share group that says of each record what became of it."""
+        kind: type[ShareConsumer] = type("ShareConsumer", (ShareConsumer,), {"_doors": self._doors})
+        given = {"share.acknowledgement.mode": "explicit", "fetch.max.wait.ms": 500, "max.poll.records": 8}
+        return kind(_BOOTSTRAP, self._settings("share", given | settings))
 
     def admin(self) -> Admin:
         """An admin client."""

@@ -72,6 +72,49 @@ class Read:
 
 
 @dataclass(slots=True)
+class Handed:
+    """A record that a share consumer was handed by a leader, by its share partition `era` if that is known."""
+
+    member: str
+    host: str
+    node: int
+    era: object | None
+    epoch: int  # of the leader
+    place: Place
+    offset: int
+    count: int
+    asked_s: float
+    got_s: float
+
+
+@dataclass(slots=True)
+class Word:
+    """What a share consumer said of a record; `taken` once it was heard, or refused, None as long as nobody knows."""
+
+    member: str
+    host: str
+    node: int
+    era: object | None
+    epoch: int
+    place: Place
+    offset: int
+    kind: int
+    said_s: float
+    heard_s: float = float("inf")
+    taken: bool | None = None
+
+
+@dataclass(slots=True)
+class Sharing:
+    """What members of share groups were handed, and what they said of it."""
+
+    handed: list[Handed] = field(default_factory=list)
+    words: list[Word] = field(default_factory=list)
+    values: list[Read] = field(default_factory=list)
+    sessions_ended: list[tuple[float, str, int]] = field(default_factory=list)  # when, whose, with which node
+
+
+@dataclass(slots=True)
 class History:
     """Everything, in the order in which it happened."""
 
@@ -90,7 +133,9 @@ class History:
     final_offsets: dict[tuple[str, Place], int] = field(default_factory=dict)
     made: dict[str, bool | None] = field(default_factory=dict)  # topics: there, gone, or nobody knows
     final_topics: set[str] = field(default_factory=set)
+    sharing: Sharing = field(default_factory=Sharing)
 
+    commits: int = 0  # of offsets that were answered
     doubtful: dict[tuple[str, Place], int] = field(default_factory=dict)  # the least of those that were not
 
     def attempt(self, group: str, place: Place, offset: int) -> None:
@@ -100,6 +145,7 @@ class History:
 
     def confirm(self, group: str, place: Place, offset: int) -> None:
         """A commit was answered."""
+        self.commits += 1
         key = (group, place)
         self.confirmed[key] = max(self.confirmed.get(key, 0), offset)
 

@@ -59,7 +59,7 @@ class Machine:
         self._timeline = timeline
         self._fabric = fabric
         self._seed = seed * _LIVES_MAX + id
-        self._clock = SimClock(timeline)
+        self.clock = SimClock(timeline)
         self._note = note
         self.settings = Settings.from_properties(
             {
@@ -73,7 +73,7 @@ class Machine:
             }
         )
         entropy = SeededEntropy(self._seed * 7 + 3)
-        format_storage(self.disk, self._clock, entropy, Format(_CLUSTER_ID, id, [_DIRECTORY], _DIRECTORY))
+        format_storage(self.disk, self.clock, entropy, Format(_CLUSTER_ID, id, [_DIRECTORY], _DIRECTORY))
         self.disk.sync_filesystem("/")
 
     @property
@@ -91,7 +91,7 @@ class Machine:
         process = self.process = Process(self._timeline, f"{self.host}/{self.life}")
         entropy = SeededEntropy(self._seed * _LIVES_MAX + self.life)
         world = World(
-            self._clock,
+            self.clock,
             self.disk,
             SimNetwork(self._fabric, process, self.host),
             entropy,
@@ -103,22 +103,30 @@ class Machine:
         process.create_task(self._run(process, world))
 
     def _worker(self, process: Process, name: str, entropy: Entropy) -> SimWorker:
-        return SimWorker(process, entropy, self.sync_s)
+        return SimWorker(process, entropy, lambda: self.sync_s)
 
     async def _run(self, process: Process, world: World) -> None:
         node = self.node = Node(self.settings, world, lambda reason: self._give_up(process, reason))
         try:
             await node.start()
         except StartError as error:
-            process.faults.append(f"{self.host} cannot start: {error}")
+            if self.disk.refused:
+                self._note(self.host, f"cannot start: {error}")
+                process.call_soon(self._end, process)
+            else:
+                process.faults.append(f"{self.host} cannot start: {error}")
             return
         self.is_serving = True
         self._note(self.host, "serves")
 
     def _give_up(self, process: Process, reason: str) -> None:
-        if not process.is_dead:
+        if process.is_dead:
+            return
+        self._note(self.host, f"gives up: {reason}")
+        if self.disk.refused:  # as it may, where it could not write what it cannot do without
+            process.call_soon(self._end, process)
+        else:
             self.gave_up.append(reason)
-            self._note(self.host, f"gives up: {reason}")
 
     async def stop(self) -> None:
         """Stop in order. Called in the node's own process."""
@@ -173,6 +181,18 @@ class Machine:
         if self.process is not None and not self.process.is_paused:
             self._note(self.host, "is paused")
             self.process.pause()
+
+    def slow_down(self, sync_s: tuple[float, float], write_s: float) -> None:
+        """Make the disk slow: a sync takes so long, and whoever writes stands still for `write_s`."""
+        self.sync_s = sync_s
+
+        def wrote() -> None:
+            process = self.process
+            if process is not None and not process.is_paused:
+                process.pause()
+                self._fabric.at(self._timeline.now + write_s, process.go_on)
+
+        self.disk.wrote = wrote if write_s else None
 
     def go_on(self) -> None:
         """Let it go on."""

@@ -4,6 +4,7 @@ T4  A machine answers for a process that is stopped: connections are accepted an
 """
 
 import asyncio
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -156,5 +157,11 @@ class SimNetwork:
 
     @staticmethod
     def pusher(transport: asyncio.BaseTransport) -> Push | None:
-        """There is no way past the transport."""
-        return None
+        """Return the way past what a transport keeps back, as there is one into a socket."""
+        assert isinstance(transport, SimTransport)
+        return transport.push
+
+    @staticmethod
+    def descriptors_max() -> int:
+        """Return a number that nobody reaches: descriptors are not simulated."""
+        return sys.maxsize

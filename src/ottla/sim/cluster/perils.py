@@ -15,6 +15,11 @@ from ottla.sim.cluster.workloads.workload import LOG, PARTITIONS, Workload
 CONTROLLER = 0
 _PATIENCE_TURNS = 500
 _LONGER_THAN_SESSIONS_S = 4.0
+_ROOM_BYTES_MAX = 6_000
+_JUMP_MS_MAX = 3_600_000
+_SYNC_S_MAX = 1.5
+_WRITE_S_MAX = 0.05
+_ANSWER_BYTES = 60
 LEADER = -1  # of the first partition that producers write to
 COORDINATOR = -2  # of transactions
 
@@ -221,6 +226,62 @@ async def client_dies(fleet: Fleet, peril: Peril, workloads: Sequence[Workload])
     workload.revive(name)
 
 
+async def full_disk(fleet: Fleet, peril: Peril, workloads: Sequence[Workload]) -> None:
+    """A disk has room for a few more bytes, and then for nothing more; later somebody makes room."""
+    machine = find(fleet, peril)
+    machine.disk.room_bytes = int(peril.chance * _ROOM_BYTES_MAX)
+    fleet.note(machine.host, f"has a disk with room for {machine.disk.room_bytes} bytes")
+    await asyncio.sleep(peril.lasts_s)
+    fleet.note(machine.host, "has room again")
+    machine.disk.room_bytes = None
+    _start(machine)
+
+
+async def clock_jump(fleet: Fleet, peril: Peril, workloads: Sequence[Workload]) -> None:
+    """A machine's wall clock jumps by up to an hour, ahead or back, and later it is right again."""
+    machine = find(fleet, peril)
+    machine.clock.ahead_ms = int((2 * peril.chance - 1) * _JUMP_MS_MAX)
+    fleet.note(machine.host, f"has a clock that is {machine.clock.ahead_ms} ms ahead")
+    await asyncio.sleep(peril.lasts_s)
+    fleet.note(machine.host, "has a clock that is right")
+    machine.clock.ahead_ms = 0
+
+
+async def slow_disk(fleet: Fleet, peril: Peril, workloads: Sequence[Workload]) -> None:
+    """A disk takes long to sync, and now and then to write, which holds up all that the process does."""
+    machine = find(fleet, peril)
+    before = machine.sync_s
+    worst_s = 0.05 + peril.chance * _SYNC_S_MAX
+    fleet.note(machine.host, f"has a slow disk: up to {worst_s:.3f} s for a sync")
+    machine.slow_down((worst_s / 4, worst_s), peril.chance * 7 % 1 * _WRITE_S_MAX)
+    await asyncio.sleep(peril.lasts_s)
+    fleet.note(machine.host, "has a disk as before")
+    machine.slow_down(before, 0.0)
+
+
+async def slow_reader(fleet: Fleet, peril: Peril, workloads: Sequence[Workload]) -> None:
+    """Every client reads slowly, and the buffers between it and the nodes are small; or a node does.
+
+    Nodes have little room for answers that nobody takes.
+    """
+    fabric = fleet.fabric
+    slow = [client.host for client in fleet.clients.values()]
+    if peril.chance < 0.25:
+        slow = [find(fleet, peril).host]
+    share = peril.chance * 8 % 1
+    fabric.window_bytes, fabric.read_bytes = 200 + int(share * 2000), 50 + int(share * 800)
+    fabric.slow_readers = dict.fromkeys(slow)
+    for node in fleet.nodes():
+        node.connections.clients.answers.bytes_max = _ANSWER_BYTES + int(share * _ANSWER_BYTES)
+    fleet.note("the network", f"{', '.join(slow)} read {fabric.read_bytes} bytes at a time, windows are small")
+    await asyncio.sleep(peril.lasts_s)
+    fleet.note("the network", "all read as before")
+    fabric.all_read()
+    for node in fleet.nodes():
+        node.connections.clients.answers.bytes_max = node.values["ottla.answer.bytes.max"]
+        node.connections.clients.answers._wake_soon()
+
+
 def _other(id: int, peril: Peril) -> str:
     others = [each for each in NODES if each != id]
     return host_of(others[int(peril.chance * 2) % 2])
@@ -252,4 +313,8 @@ KINDS: dict[str, Strike] = {
     "resets": resets,
     "death of a client": client_dies,
     "stop of a client": client_stops,
+    "full disk": full_disk,
+    "clock jump": clock_jump,
+    "slow disk": slow_disk,
+    "slow readers": slow_reader,
 }

@@ -14,8 +14,10 @@ from ottla.sim.checkers.commits_grow import CommitsGrow
 from ottla.sim.checkers.decisions_kept import DecisionsKept
 from ottla.sim.checkers.dense_offsets import DenseOffsets
 from ottla.sim.checkers.equal_replicas import EqualReplicas
+from ottla.sim.checkers.held_by_one import HeldByOne
 from ottla.sim.checkers.once_in_order import OnceInOrder
 from ottla.sim.checkers.one_owner import OneOwner
+from ottla.sim.checkers.reads_again import ReadsAgain
 from ottla.sim.checkers.reads_in_a_row import ReadsInARow
 from ottla.sim.checkers.watermark_holds import WatermarkHolds
 from ottla.sim.checkers.whole_transactions import WholeTransactions
@@ -28,6 +30,7 @@ from ottla.sim.cluster.workloads import consume, copy
 from ottla.sim.cluster.workloads.consume import Consuming
 from ottla.sim.cluster.workloads.copy import Copying
 from ottla.sim.cluster.workloads.produce import Producing
+from ottla.sim.cluster.workloads.share import Sharing
 from ottla.sim.cluster.workloads.topics import Making
 from ottla.sim.cluster.workloads.workload import LOG, OUT, PARTITIONS, Workload
 from ottla.sim.violation import Stuck
@@ -44,6 +47,8 @@ CHECKERS: tuple[type[ClusterChecker], ...] = (
     WholeTransactions,
     DenseOffsets,
     DecisionsKept,
+    ReadsAgain,
+    HeldByOne,
 )
 _LOOK_S = 0.025
 _RUN_S_MAX = 600.0
@@ -81,12 +86,19 @@ class Run:
         sync_s = (0.0003, 0.001 + 0.02 * entropy.random())
         for machine in fleet.machines.values():
             machine.sync_s = sync_s
-        made = {
-            "produce": Producing(fleet, 1 + entropy.below(2), 0.08 + 0.15 * entropy.random()),
+        made: dict[str, Workload] = {
+            "produce": Producing(
+                fleet,
+                1 + entropy.below(2),
+                0.08 + 0.15 * entropy.random(),
+                has_keys="compact" in self._scenario.topic.get("cleanup.policy", ""),
+            ),
             "consume": Consuming(fleet, 2 + entropy.below(2), ("classic", "consumer")[entropy.below(2)]),
             "copy": Copying(fleet, 1 + entropy.below(2)),
             "topics": Making(fleet, 0.5 + entropy.random()),
         }
+        if "share" in self._scenario.work:
+            made["share"] = Sharing(fleet, 2 + entropy.below(2))
         return [made[name] for name, share in self._scenario.work.items() if entropy.below(100) < share]
 
     def _draw_perils(self) -> list[Peril]:
@@ -145,7 +157,12 @@ class Run:
             machine.start()
         await self._until(lambda: len(fleet.nodes()) == len(NODES), "all nodes serve", 30)
         async with director.admin() as admin:
-            await admin.topics.create([LOG, OUT], partitions=PARTITIONS, replication_factor=3)
+            await admin.topics.create(
+                [LOG, OUT],
+                partitions=PARTITIONS,
+                replication_factor=self._scenario.replicas,
+                configs=self._scenario.topic,
+            )
         for workload in self.workloads:
             workload.begin()
         await asyncio.sleep(1.0)

@@ -26,7 +26,9 @@ class SimWorker:
 
     __slots__ = ("_delay_s", "_draw", "_free_at", "_jobs", "_process")
 
-    def __init__(self, process: Process, entropy: Entropy, delay_s: tuple[float, float]) -> None:
+    def __init__(
+        self, process: Process, entropy: Entropy, delay_s: "Callable[[], tuple[float, float]]"
+    ) -> None:
         self._process = process
         self._draw = entropy.random
         self._delay_s = delay_s
@@ -35,7 +37,7 @@ class SimWorker:
 
     def run(self, work: "Callable[[], Any]", done: "Done") -> None:
         """Do the work in a while, then call back."""
-        low, high = self._delay_s
+        low, high = self._delay_s()
         begin = max(self._free_at, self._process.time())
         half_s = (low + self._draw() * (high - low)) / 2
         self._free_at = begin + 2 * half_s

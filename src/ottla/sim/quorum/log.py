@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ottla.raft.log_view import Buffer
 from ottla.raft.membership import Membership
 from ottla.raft.outline import Outline
 from ottla.raft.snapshot import SnapshotId
@@ -128,6 +129,9 @@ class SimLog:
                 break
             parts.append(entry.data)
         return b"".join(parts)
+
+    def check(self, data: Buffer, position: int) -> None:
+        """Let every batch be: what the simulated state machine reads, it reads as it is."""
 
     def snapshot_size(self, id: SnapshotId) -> int | None:
         """The size of a snapshot."""

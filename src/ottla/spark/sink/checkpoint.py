@@ -17,19 +17,20 @@ _FILE = "file:"
 _IDS = "#ids"
 
 
-def source_offsets(disk: Disk, checkpoint: str, batch_id: int) -> dict[str, Mapping[TopicPartition, int]]:
-    """Return the offsets behind a micro-batch by the ids of their topics; nothing where they are out of reach."""
+def local_path(checkpoint: str) -> str | None:
+    """Return where a checkpoint is on this machine's disk; None if it is in another file system."""
     path = checkpoint.removeprefix(_FILE)
     if path.startswith("//"):
         path = path[2:]
     elif path is checkpoint and ":" in checkpoint.partition("/")[0]:
-        return {}  # in another file system
-    file = f"{path.rstrip('/')}/offsets/{batch_id}"
-    if not disk.exists(file):
-        return {}
+        return None
+    return path.rstrip("/")
+
+
+def source_offsets(disk: Disk, checkpoint: str, batch_id: int) -> dict[str, Mapping[TopicPartition, int]]:
+    """Return the offsets behind a micro-batch by the ids of their topics; nothing where they are out of reach."""
     found: dict[str, Mapping[TopicPartition, int]] = {}
-    # The first line is a version, the second Spark's own.
-    for line in disk.read_bytes(file).decode().splitlines()[2:]:
+    for line in _lines(disk, checkpoint, batch_id)[2:]:
         for topic_id, offsets in _read(line):
             before = found.get(topic_id, {})
             # A topic that is read twice is read as far as the slower of the two is.
@@ -37,6 +38,24 @@ def source_offsets(disk: Disk, checkpoint: str, batch_id: int) -> dict[str, Mapp
                 place: min(offset, before.get(place, offset)) for place, offset in offsets.items()
             }
     return found
+
+
+def planned_ms(disk: Disk, checkpoint: str, batch_id: int) -> int | None:
+    """Return when Spark has planned a micro-batch, by its own clock; None where that is out of reach."""
+    for line in _lines(disk, checkpoint, batch_id)[1:2]:
+        try:
+            planned = json.loads(line)["batchTimestampMs"]
+        except (ValueError, TypeError, KeyError):
+            return None
+        return planned if isinstance(planned, int) and planned > 0 else None
+    return None
+
+
+def _lines(disk: Disk, checkpoint: str, batch_id: int) -> list[str]:
+    """Return what Spark has written down of a micro-batch: a version, a line of its own, one for each source."""
+    path = local_path(checkpoint)
+    file = f"{path}/offsets/{batch_id}"
+    return [] if path is None or not disk.exists(file) else disk.read_bytes(file).decode().splitlines()
 
 
 def _read(line: str) -> list[tuple[str, Mapping[TopicPartition, int]]]:

@@ -6,14 +6,16 @@ def write(df, batch_id):
 counts.writeStream.outputMode("update").foreachBatch(write).option("checkpointLocation", …).start()
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ottla.client.errors import WrongState
+from ottla.spark.sink.refusal import LOGGER
+from ottla.world.clock import RealClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _FORMAT = "ottla"
 _QUERY_ID = "sql.streaming.queryId"
@@ -21,6 +23,9 @@ _RUN_ID = "spark.jobGroup.id"
 
 # What this process has written last under each transactional id: which batch, of which run of which query.
 _written: dict[str, tuple[str | None, str, int]] = {}
+# When that was. Whatever batch comes next in the same run was planned later, and Spark is asked only after a rest.
+_written_ms: dict[str, int] = {}
+_REST_MS = 30_000
 
 
 def write_batch(df: "DataFrame", batch_id: int, **options: object) -> None:
@@ -47,8 +52,31 @@ def write_batch(df: "DataFrame", batch_id: int, **options: object) -> None:
     writer = df.write.format(_FORMAT).options(**named)
     if exactly_once:
         writer = writer.options(queryId=query_id, batchId=str(batch_id), transactionalId=name)
+        before = _written.get(name)
+        planned: int | None = _written_ms.get(name, 0)
+        is_next = before is not None and before[:2] == this[:2] and before[2] < batch_id
+        if not is_next or RealClock().now_ms() - _written_ms[name] > _REST_MS:
+            planned = _planned_ms(df.sparkSession, context.getLocalProperty(_QUERY_ID) or query_id, batch_id)
+        if planned is not None:
+            writer = writer.options(plannedMs=str(planned))
     writer.mode("append").save()
-    _written[name] = this
+    _written[name], _written_ms[name] = this, RealClock().now_ms()
+
+
+def _planned_ms(session: "SparkSession", query_id: str, batch_id: int) -> int | None:
+    """Return when Spark has planned a batch of a query that runs here, from its own log of offsets; None if unknown."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    # A part of Spark that is not public, so whatever fails leaves the question open (M3 of `expiry`).
+    try:
+        java: Any = session
+        key = java._jvm.java.util.UUID.fromString(query_id)
+        query = java._jsparkSession.sharedState().activeStreamingQueries().get(key)
+        return int(query.offsetLog().get(batch_id).get().metadataOpt().get().batchTimestampMs())
+    except (Py4JError, PySparkException, AttributeError, TypeError, ValueError) as error:
+        LOGGER.info("when batch %d of query %s was planned is not known: %s", batch_id, query_id, error)
+        return None
 
 
 def each_batch(**options: object) -> "Callable[[DataFrame, int], None]":

@@ -22,6 +22,7 @@ _BATCH_BYTES = 900_000
 # A transaction takes as long as writing what is at hand does. When a driver dies meanwhile, readers wait for so long.
 _TIMEOUT_MS = 60_000
 _UNITS_MS = {"": 1, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
+_MISSING_MARKER = re.compile(r"fail|write|(write|skip):\d+", re.ASCII)
 _DURATION = re.compile(r"(\d+)\s*(ms|s|m|h|)", re.ASCII)
 
 OWN = {
@@ -32,6 +33,8 @@ OWN = {
     "transactiontimeout": "transactionTimeout",
     "queryid": "queryId",
     "batchid": "batchId",
+    "missingmarker": "missingMarker",
+    "plannedms": "plannedMs",
 }
 """The sink's own options, by their names in small letters."""
 _SPARKS = {"checkpointlocation", "path", "queryname", "includeheaders"}
@@ -83,6 +86,8 @@ class SinkOptions:
     query_id: str | None = None
     batch_id: int | None = None
     checkpoint: str | None = None
+    missing_marker: str = "fail"
+    planned_ms: int | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> "SinkOptions":
@@ -112,6 +117,8 @@ class SinkOptions:
             transaction_timeout_ms=None if timeout is None else _duration_ms("transactionTimeout", timeout),
             query_id=own.get("queryid"),
             batch_id=None if "batchid" not in own else _batch_id(own["batchid"]),
+            missing_marker=_missing_marker(own.get("missingmarker", "fail")),
+            planned_ms=None if "plannedms" not in own else _planned_ms(own["plannedms"]),
             checkpoint=own.get("checkpointlocation"),
         )
         made._check()
@@ -200,6 +207,20 @@ def _batch_id(text: str) -> int:
     if not text.strip().isdecimal():
         raise OptionError(f"option batchId is {text!r}", hint="it is the number that foreachBatch gives")
     return int(text)
+
+
+def _planned_ms(text: str) -> int:
+    if not text.strip().isdecimal():
+        raise OptionError(f"option plannedMs is {text!r}", hint="leave it out: write_batch gives it")
+    return int(text)
+
+
+def _missing_marker(text: str) -> str:
+    small = text.strip().lower()
+    if _MISSING_MARKER.fullmatch(small) is None:
+        hint = "it is fail or write, or write:17 or skip:17 for batch 17 alone"
+        raise OptionError(f"option missingMarker is {text!r}", hint=hint)
+    return small
 
 
 def _near(name: str) -> str:

@@ -18,15 +18,16 @@ X4  The end is asked for with one request until it is answered, so however often
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ottla.client.admin.offsets import Offsets
+from ottla.client.admin.offsets import Offsets, OffsetSpec
 from ottla.client.errors import ClientError, Fenced, MustAbort, Refused, TimedOut
 from ottla.client.record import TopicPartition
 from ottla.client.settings.resolve import Settings
 from ottla.spark.connection import Connection, connected, known
 from ottla.spark.sink.carrier import Carrier, Ends
 from ottla.spark.sink.checkpoint import here
+from ottla.spark.sink.expiry import Decision, Plan, decide
 from ottla.spark.sink.marker import Marker, marked
 from ottla.spark.sink.options import SinkOptions
 from ottla.spark.sink.refusal import LOGGER, NotWritten, PerhapsWritten
@@ -49,8 +50,17 @@ class Undertaking:
     spools: Sequence[Spool]
     source: Mapping[str, Mapping[TopicPartition, int]]
     """What is known of the source: offsets by the ids of their topics."""
+    plan: Plan
+    """What is known of when the batch was planned."""
     tokens: Sequence[str] = ()
     """Which attempts of tasks the spools are of."""
+    topic: str | None = None
+    """Whose first partition has the marker of a batch without rows, where nothing of the source is known."""
+
+    def without_rows(self) -> "Undertaking":
+        """Return what is left where the rows are written, and the marker is not."""
+        topics = (each.topic for spool in self.spools for each in spool.sealed)
+        return replace(self, spools=(), topic=self.topic or next(topics, None))
 
 
 def write_once(options: SinkOptions, undertaking: Undertaking) -> bool:
@@ -115,8 +125,12 @@ async def _begin_and_write(carrier: Carrier, connection: Connection, undertaking
     """Write it, if it is not written, as the one producer of the transactional id. Raises Fenced if it is not."""
     name, marker = undertaking.transactional_id, undertaking.marker
     await begin(carrier)
-    if marker is not None and await is_written(connection, name, marker):
-        return False
+    if marker is not None:
+        decision = await decide(connection, name, marker, undertaking.plan)
+        if decision is Decision.MARK:
+            await _write(carrier, connection, undertaking.without_rows())
+        if decision is not Decision.WRITE:
+            return False
     await _write(carrier, connection, undertaking)
     return True
 
@@ -151,9 +165,9 @@ async def _write(carrier: Carrier, connection: Connection, undertaking: Undertak
                 both.create_task(carrier.carry(batches))
                 both.create_task(carrier.offsets(name, marked(marker, source)))
         else:
-            ends = await carrier.carry(batches)
+            ends = _behind(await carrier.carry(batches)) or await end_of(connection, undertaking.topic)
             if ends:
-                await carrier.offsets(name, marked(marker, _behind(ends)))
+                await carrier.offsets(name, marked(marker, ends))
     except BaseExceptionGroup as errors:
         await abort(carrier, errors.exceptions[0])
         raise errors.exceptions[0] from None
@@ -168,6 +182,19 @@ def _behind(ends: Ends) -> Ends:
     return {place: end + 1 for place, end in ends.items()}
 
 
+async def end_of(connection: Connection, topic: str | None) -> Ends:
+    """Return the end of the first partition of a topic, if there is one: a place for a marker."""
+    if topic is None:
+        return {}
+    place = TopicPartition(topic, 0)
+    try:
+        found = await Offsets(connection.desk).list({place: OffsetSpec.LATEST})
+    except ClientError as error:
+        LOGGER.info("a batch without rows has no marker: %s", error)
+        return {}
+    return {place: found[place].offset}
+
+
 async def begin(carrier: Carrier) -> None:
     """Become the one producer of the transactional id."""
     try:
@@ -179,15 +206,6 @@ async def begin(carrier: Carrier) -> None:
             f"the brokers do not allow a transaction of {carrier.transaction_s:g} s",
             hint="lower the option transactionTimeout, or raise transaction.max.timeout.ms of the brokers",
         ) from error
-
-
-async def is_written(connection: Connection, name: str, marker: Marker) -> bool:
-    """Say whether the marker of a batch, or of a later one, is there."""
-    found = await Offsets(connection.desk).committed(name, require_stable=True)
-    covered = marker.is_covered(found.values())
-    if covered:
-        LOGGER.info("batch %d of query %s is written already", marker.batch_id, marker.query_id)
-    return covered
 
 
 async def end(carrier: Carrier, *, known_again: bool) -> None:
@@ -205,6 +223,13 @@ async def end(carrier: Carrier, *, known_again: bool) -> None:
             raise
         raise PerhapsWritten(
             f"another writer came between: {error}", hint="look before you write it again"
+        ) from error
+    except ClientError as error:
+        if known_again:
+            raise
+        # The coordinator was asked, and may have done it, whatever became of its answer.
+        raise PerhapsWritten(
+            f"the end of the transaction failed: {error}", hint="look before you write it again"
         ) from error
 
 

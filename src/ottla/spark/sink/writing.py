@@ -39,6 +39,7 @@ def write(
 def commit(options: SinkOptions, name: str | None, messages: Messages, batch_id: int | None) -> None:
     """Write what the tasks have handed over, in one transaction."""
     from ottla.spark.sink.checkpoint import source_offsets
+    from ottla.spark.sink.expiry import Plan
     from ottla.spark.sink.transaction import Undertaking, write_once
 
     spooled = [each for each in messages if isinstance(each, Spooled)]
@@ -55,9 +56,13 @@ def commit(options: SinkOptions, name: str | None, messages: Messages, batch_id:
     source = {}
     if marker is not None and options.checkpoint is not None:
         source = source_offsets(RealDisk(), options.checkpoint, marker.batch_id)
-    if spools or source:
+    plan = Plan.of(options)
+    # A batch without rows needs no marker where the time of planning is known (M4 of `expiry`).
+    topic = options.topic if marker is not None and not plan.is_known(marker.batch_id) else None
+    if spools or source or topic:
         tokens = [each.token for each in spooled]
-        write_once(options, Undertaking(name or f"ottla-{query_id}", marker, spools, source, tokens))
+        undertaking = Undertaking(name or f"ottla-{query_id}", marker, spools, source, plan, tokens, topic)
+        write_once(options, undertaking)
     clear(messages)
     settle()
 

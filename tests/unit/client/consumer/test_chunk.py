@@ -190,3 +190,29 @@ def test_keep_readable_cuts_at_the_first_that_is_not():
     late = opened(batch(0, 4), start=2)
     late.keep_readable(lambda header, body: read(header._replace(base_offset=2), body))
     assert (late.batches, late.next_offset) == ([], 2)
+
+
+def test_a_batch_that_is_too_much_for_anyone_is_not_opened(monkeypatch):
+    monkeypatch.setattr("ottla.client.consumer.chunk.BATCH_BYTES_MAX", 10_000)
+    monkeypatch.setattr("ottla.client.consumer.chunk._BATCH_RECORDS_MAX", 100)
+    large = build_batch([Record(1, 0, None, bytes(20_000))], base_offset=1, codec=Codec.ZSTD)
+    for bad in (large, batch(1, 101, codec=Codec.GZIP)):
+        contents = opened(batch(0), bad)
+        assert (offsets(contents), contents.next_offset, contents.fault, contents.is_cut) == ([0], 1, None, True)
+        contents = opened(batch(0), bad, start=1)
+        assert (offsets(contents), contents.next_offset, contents.is_cut) == ([], 1, False)
+        assert isinstance(contents.fault, RecordTooLarge)
+        assert "batch at offset 1 of t-3" in str(contents.fault)
+        assert contents.fault.hint == f"to go on without it, seek to offset {Batch.parse(bad).end_offset}"
+    assert offsets(opened(batch(0, 101))) == list(range(101)), "without a codec the bytes are here anyway"
+
+
+def test_a_control_batch_is_short():
+    """Bytes that anyone may have put into a log are not decompressed without a limit to see who aborted."""
+    bomb = build_batch(
+        [Record(1, 0, b"\0\0\0\0", bytes(1 << 20))],
+        base_offset=1, codec=Codec.ZSTD, producer_id=7, producer_epoch=0, transactional=True, control=True,
+    )  # fmt: skip
+    contents = opened(batch(0, producer_id=7), bomb, aborted=[(7, 0)])
+    assert isinstance(contents.fault, RecordTooLarge | Malformed)
+    assert "offset 1 of t-3" in str(contents.fault)

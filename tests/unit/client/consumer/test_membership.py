@@ -6,10 +6,22 @@ import re
 import pytest
 
 from ottla.client.consumer.assignors.protocol import decode_wish
+from ottla.client.consumer.commits import Commits
+from ottla.client.consumer.group.heartbeat import Heartbeat
 from ottla.client.consumer.listener import RebalanceListener
-from ottla.client.errors import ClientError, CommitFailed, Fenced, NoOffset, Refused, TimedOut, WrongState
+from ottla.client.errors import (
+    ClientError,
+    CommitFailed,
+    Fenced,
+    Malformed,
+    NoOffset,
+    Refused,
+    TimedOut,
+    WrongState,
+)
 from ottla.client.record import OffsetAndMetadata, TopicPartition
 from ottla.wire.errors import ErrorCode
+from ottla.wire.messages.sync_group import SyncGroupResponse
 from tests.unit.client.consumer.broker import consumer_on, play, until
 
 T0, T1, T2 = (TopicPartition("t", n) for n in range(3))
@@ -44,6 +56,13 @@ async def settled(consumer, *partitions):
     """Poll until these are assigned."""
     async with asyncio.timeout(3):
         while consumer.assignment != set(partitions):
+            await consumer.poll(20)
+
+
+async def polled_until(consumer, condition):
+    """Poll until something is so."""
+    async with asyncio.timeout(3):
+        while not condition():
             await consumer.poll(20)
 
 
@@ -403,6 +422,60 @@ def test_a_static_member_that_is_fenced_can_only_close():
                 await consumer.poll(1_000)
             mini.refuse("JoinGroup", ErrorCode.FENCED_INSTANCE_ID, 100)
         assert not mini.asked_for("LeaveGroup"), "its seat is kept for it"
+
+    play(test)
+
+
+def test_heartbeats_begin_again_after_what_nobody_foresaw(monkeypatch):
+    async def test(mini):
+        async with consumer_on(mini, group_id="g", **CLASSIC) as consumer:
+            await consumer.subscribe(["t"])
+            await settled(consumer, T0)
+            with monkeypatch.context() as broken:
+                broken.setattr(Heartbeat, "answered", lambda *_: 1 / 0)
+                with pytest.raises(ZeroDivisionError):
+                    await polled_until(consumer, lambda: False)
+            joins = len(mini.asked_for("SyncGroup"))
+            await polled_until(consumer, lambda: len(mini.asked_for("SyncGroup")) > joins)
+            await settled(consumer, T0)
+            before = len(mini.asked_for("Heartbeat"))
+            await until(lambda: len(mini.asked_for("Heartbeat")) > before + 1)
+
+    play(test)
+
+
+def test_an_assignment_that_cannot_be_read_is_told_with_every_poll():
+    async def test(mini):
+        async with consumer_on(mini, group_id="g", **CLASSIC) as consumer:
+            mini.handlers["SyncGroup"] = lambda request: SyncGroupResponse(assignment=b"\xff")
+            await consumer.subscribe(["t"])
+            for _ in range(2):
+                with pytest.raises(Malformed):
+                    await polled_until(consumer, lambda: False)
+            del mini.handlers["SyncGroup"]
+            await settled(consumer, T0)
+
+    play(test)
+
+
+@both
+def test_a_commit_that_nobody_foresaw_is_told(options, monkeypatch):
+    """Else automatic commits would wait for its end for good."""
+
+    async def test(mini):
+        mini.append("t", 0, b"a", b"b")
+        async with consumer_on(mini, group_id="g", auto_commit_interval_ms=10, **options) as consumer:
+            await consumer.subscribe(["t"])
+            with monkeypatch.context() as broken:
+                broken.setattr(Commits, "_commit", lambda *_: 1 / 0)
+                heard = []
+                await settled(consumer, T0)
+                await consumer.poll(1_000)
+                await consumer.poll(50)
+                consumer.commit_nowait({T0: 1}, lambda _, error: heard.append(error))
+                await until(lambda: heard)
+                assert isinstance(heard[0], ClientError) and "ZeroDivisionError" in str(heard[0])
+            await polled_until(consumer, lambda: mini.committed == {T0: 2})
 
     play(test)
 

@@ -9,10 +9,11 @@ from ottla.client.consumer.chunk import Chunk
 from ottla.client.consumer.parcel import Parcel, decoder, last_of
 from ottla.client.consumer.reading import Position, Reading
 from ottla.client.consumer.shelf import NEVER, Shelf
-from ottla.client.errors import Malformed, SerializationFailed
+from ottla.client.errors import Malformed, RecordTooLarge, SerializationFailed
 from ottla.client.record import TopicPartition
 from ottla.client.serializer import Coding
 from ottla.wire.batch import build_batch
+from ottla.wire.compression import Codec
 from ottla.wire.control import end_transaction_batch
 from ottla.wire.record import Record as WireRecord
 
@@ -252,3 +253,46 @@ def test_opening_leaves_the_collector_as_it_was():
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_what_decompresses_to_very_much_is_opened_in_turns(monkeypatch):
+    monkeypatch.setattr("ottla.client.consumer.chunk.BATCH_BYTES_MAX", 3_000)
+    monkeypatch.setattr("ottla.client.consumer.objects.BATCH_BYTES_MAX", 3_000)
+    owner, held = reading(), shelf()
+    large = [
+        bytes(build_batch([WireRecord(n, 1, b"k", bytes(size))], base_offset=n, leader_epoch=4, codec=Codec.GZIP))
+        for n, size in enumerate((1_000, 1_000, 1_000, 2_000, 4_000, 10))
+    ]
+    held.put(parcel(owner, b"".join(large)))
+    assert offsets(held.take(100)[0]) == [0, 1, 2, 3]
+    assert owner.position.offset == 4
+    with pytest.raises(RecordTooLarge, match="batch at offset 4 of t-0") as raised:
+        held.take(100)
+    assert raised.value.hint == "to go on without it, seek to offset 5"
+    owner.seek(Position(5, -1, 1, 4))
+    held.put(parcel(owner, b"".join(large), offset=5))
+    assert offsets(held.take(100)[0]) == [5]
+
+
+def test_portions_and_turns_do_not_mix_up_the_position(monkeypatch):
+    monkeypatch.setattr("ottla.client.consumer.chunk.BATCH_BYTES_MAX", 300)
+    monkeypatch.setattr("ottla.client.consumer.objects.BATCH_BYTES_MAX", 300)
+    owner, held = reading(), shelf()
+    data = b"".join(
+        bytes(
+            build_batch(
+                [WireRecord(n, 1, b"k", bytes(30)) for n in range(first, first + 5)],
+                base_offset=first,
+                codec=Codec.GZIP,
+                leader_epoch=first,
+            )
+        )
+        for first in range(0, 40, 5)
+    )
+    held.put(parcel(owner, data))
+    seen = []
+    while (found := held.take(3)[0]) or len(seen) < 40:
+        seen += found
+        assert owner.position.offset == len(seen)
+    assert offsets(seen) == list(range(40))
+    assert owner.position == Position(40, 35, 1, 4)

@@ -10,6 +10,8 @@ import pytest
 from ottla.client.errors import ClientError, Disconnected, Fenced, Malformed, MustAbort, Refused, TimedOut
 from ottla.client.links import Links
 from ottla.client.producer import Producer, parts
+from ottla.client.producer.offsets import OffsetsToCommit
+from ottla.client.producer.transactor import Transactor
 from ottla.client.record import TopicPartition
 from ottla.wire.batch import Batch as Header
 from ottla.wire.errors import ErrorCode
@@ -25,6 +27,7 @@ from tests.client.loops import run_alone
 from tests.unit.client.brokers import SILENCE, Brokers, broker, topic
 
 ONE, TWO = "one:9092", "two:9092"
+LATER: Any = 31_000
 Topic = ProduceResponse.TopicProduceResponse
 Partition = Topic.PartitionProduceResponse
 
@@ -375,6 +378,98 @@ def test_an_error_that_nothing_heals(cluster: Cluster) -> None:
                 await sending.send("t", b"2")
 
     run(main)
+
+
+def test_a_code_of_a_later_release_is_an_error_like_any_other(cluster: Cluster) -> None:
+    """What the broker of a later release says must not leave the producer waiting for what was said."""
+
+    async def test() -> None:
+        cluster.version = 1
+        async with Producer(ONE, transactional_id="x", retry_backoff_ms=1, max_block_ms=2_000) as producer:
+            await producer.init_transactions()
+            producer.begin_transaction()
+            cluster.codes = [LATER]
+            delivery = await producer.send("t", b"a")
+            await asyncio.wait_for(producer.flush(), 2)
+            with pytest.raises(Refused, match="UNKNOWN_SERVER_ERROR"):
+                delivery.result()
+            await producer.abort_transaction()
+            producer.begin_transaction()
+            await producer.deliver("t", b"b")
+            cluster.end_codes = [LATER]
+            with pytest.raises(Refused, match="UNKNOWN_SERVER_ERROR"):
+                await producer.commit_transaction()
+            with pytest.raises(Refused, match="the producer cannot go on"):
+                await producer.abort_transaction()
+
+    run_alone(test())
+
+
+@pytest.mark.parametrize("patient", [True, False])
+def test_offsets_that_cannot_be_sent_are_not_left_out_of_a_commit(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, patient: bool
+) -> None:
+    """What nobody foresaw breaks the transaction, whether the program has waited for it or not."""
+    offsets = {TopicPartition("s", 0): 3}
+
+    async def test() -> None:
+        async with Producer(ONE, transactional_id="x", max_block_ms=2_000) as producer:
+            await producer.init_transactions()
+            producer.begin_transaction()
+            await producer.deliver("t", b"a")
+            with monkeypatch.context() as broken:
+                broken.setattr(OffsetsToCommit, "request", lambda _: 1 / 0)
+                waiting = asyncio.create_task(producer.send_offsets(offsets, "g"))
+                if patient:
+                    with pytest.raises(MustAbort, match="ZeroDivisionError"):
+                        await waiting
+                else:
+                    await asyncio.sleep(0)
+                    waiting.cancel()
+                with pytest.raises(MustAbort, match="ZeroDivisionError"):
+                    await producer.commit_transaction()
+            await producer.abort_transaction()
+            producer.begin_transaction()
+            await producer.send_offsets(offsets, "g")
+            await producer.commit_transaction()
+        ends = [request.committed for _, name, _, request in cluster.asked if name == "EndTxn"]
+        assert ends == [False, True]
+
+    run_alone(test())
+
+
+def test_an_end_that_nobody_foresaw_leaves_no_producer_in_between(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test() -> None:
+        async with Producer(ONE, transactional_id="x", max_block_ms=2_000) as producer:
+            await producer.init_transactions()
+            producer.begin_transaction()
+            await producer.deliver("t", b"a")
+            monkeypatch.setattr(Transactor, "_start_over", lambda *_: 1 / 0)
+            with pytest.raises(ClientError, match="cannot go on: .*ZeroDivisionError"):
+                await producer.commit_transaction()
+            for call in (producer.commit_transaction, producer.abort_transaction):
+                with pytest.raises(ClientError, match="cannot go on"):
+                    await call()
+
+    run_alone(test())
+
+
+def test_an_answer_that_leaves_an_offset_out_is_asked_for_again(cluster: Cluster) -> None:
+    async def test() -> None:
+        full, answers = cluster.commit_offsets, [TxnOffsetCommitResponse(topics=[])]
+        cluster.handlers["TxnOffsetCommit"] = lambda request: answers.pop() if answers else full(request)
+        async with Producer(ONE, transactional_id="x", retry_backoff_ms=1, max_block_ms=2_000) as producer:
+            await producer.init_transactions()
+            producer.begin_transaction()
+            await producer.send_offsets({TopicPartition("s", 0): 3}, "g")
+            await producer.commit_transaction()
+        asked = [name for _, name, _, _ in cluster.asked]
+        assert asked.count("TxnOffsetCommit") == 2
+        assert asked.index("EndTxn") > len(asked) - 1 - asked[::-1].index("TxnOffsetCommit")
+
+    run_alone(test())
 
 
 def test_transactions_of_version_two(cluster: Cluster) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ottla.client.record import TopicPartition
-from ottla.spark.sink.checkpoint import source_offsets
+from ottla.spark.sink.checkpoint import planned_ms, source_offsets
 from ottla.world.disk import RealDisk
 
 HEAD = 'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1}\n'
@@ -49,3 +49,24 @@ def test_a_topic_read_twice(tmp_path: Path) -> None:
 
 def test_no_such_batch(tmp_path: Path) -> None:
     assert source_offsets(RealDisk(), str(tmp_path), 3) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (HEAD + OURS, 1),
+        ('v1\n{"batchTimestampMs":1700000000000,"conf":{}}\n-', 1_700_000_000_000),
+        ("v1\n{}\n" + OURS, None),
+        ("v1\n[]\n" + OURS, None),
+        ("v1\nnothing\n" + OURS, None),
+        ('v1\n{"batchTimestampMs":"1"}\n', None),
+        ('v1\n{"batchTimestampMs":0}\n', None),
+        ("v1\n", None),
+        ("", None),
+    ],
+)
+def test_when_it_was_planned(tmp_path: Path, text: str, expected: int | None) -> None:
+    write(tmp_path, 3, text)
+    assert planned_ms(RealDisk(), f"file://{tmp_path}", 3) == expected
+    assert planned_ms(RealDisk(), str(tmp_path), 4) is None
+    assert planned_ms(RealDisk(), f"s3a://{tmp_path}", 3) is None

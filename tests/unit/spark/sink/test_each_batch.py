@@ -100,3 +100,35 @@ def test_a_function_for_foreach_batch() -> None:
     frame = Frame()
     each_batch.each_batch(topic="out")(frame, 9)  # type: ignore[arg-type]
     assert frame.given["batchId"] == "9"
+
+
+def test_when_it_was_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark is asked for the first batch of a run, and after a rest; else the batch before tells."""
+    asked: list[int] = []
+
+    def planned_ms(_session: Any, _query_id: str, batch_id: int) -> int | None:
+        asked.append(batch_id)
+        return 100 + batch_id
+
+    monkeypatch.setattr(each_batch, "_planned_ms", planned_ms)
+    assert write(Frame(), 4)["plannedMs"] == "104"
+    before_ms = each_batch._written_ms["ottla-q"]
+    assert write(Frame(), 5)["plannedMs"] == str(before_ms)
+    assert asked == [4]
+    each_batch._written_ms["ottla-q"] -= 40_000
+    assert write(Frame(), 6)["plannedMs"] == "106"
+    assert write(Frame(run_id="r2"), 7)["plannedMs"] == "107"
+    assert asked == [4, 6, 7]
+
+
+def test_a_query_under_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark is asked by the name that it knows."""
+    asked: list[str] = []
+
+    def planned_ms(_session: Any, query_id: str, _batch_id: int) -> int | None:
+        asked.append(query_id)
+        return 17
+
+    monkeypatch.setattr(each_batch, "_planned_ms", planned_ms)
+    assert write(Frame(), 4, queryId="mine")["plannedMs"] == "17"
+    assert asked == ["q"]

@@ -97,3 +97,19 @@ def test_what_has_no_effect_is_said(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "ottla.spark"):
         SinkOptions.of({**WHERE, "kafka.linger.ms": "5"})
     assert "without effect in Spark: kafka.linger.ms" in caplog.text
+
+
+@pytest.mark.parametrize("text", ["fail", "write", "write:3", "skip:17", " Skip:17 "])
+def test_what_to_do_without_a_marker(text: str) -> None:
+    assert SinkOptions.of({**WHERE, "missingMarker": text}).missing_marker == text.strip().lower()
+
+
+@pytest.mark.parametrize("text", ["skip", "skip:", "write:x", "fail:1", "", "write:-1"])
+def test_what_cannot_be_done_without_a_marker(text: str) -> None:
+    with pytest.raises(OptionError, match="option missingMarker is .*\nhint: it is fail or write"):
+        SinkOptions.of({**WHERE, "missingMarker": text})
+
+
+def test_a_time_that_is_none() -> None:
+    with pytest.raises(OptionError, match="option plannedMs is 'soon'"):
+        SinkOptions.of({**WHERE, "plannedMs": "soon"})

@@ -263,10 +263,12 @@ class ClassicMember:
     async def _adopt(self, data: bytes) -> Exception | None:
         """Take over an assignment, and give up what is not in it."""
         subscription, generation = self._subscription, self.seat.generation
-        assignor = self._joiner.assignor(generation.protocol)
         try:
+            assignor = self._joiner.assignor(generation.protocol)
             assigned = sorted(decode_assignment(data))
         except Malformed as unreadable:
+            # Else it would be told once, and then there would be nothing to read for good.
+            self.seat.ask_for("received assignment cannot be read")
             return unreadable
         if not all(subscription.wants(each.topic) for each in assigned):
             self.seat.ask_for("received assignment does not match the current subscription")

@@ -59,7 +59,7 @@ class Pulse:
         """The seat was taken: start all clocks."""
         self._heart.begin(self._now())
         self._news.ring()
-        if self._task is None:
+        if self._task is None or self._task.done():
             self._task = start(self._beat(), self._fail)
 
     def polled(self, now: float, *, polling: bool) -> None:

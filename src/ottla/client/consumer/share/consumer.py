@@ -24,6 +24,7 @@ from ottla.client.consumer.share.courier import Courier, Errand, Told
 from ottla.client.consumer.share.delivery import Deliveries
 from ottla.client.consumer.share.member import ShareMember
 from ottla.client.consumer.subscription import Kind, Subscription
+from ottla.client.doors import Doors
 from ottla.client.errors import ClientError, Closed, WrongState, refused
 from ottla.client.links import Links
 from ottla.client.record import Record, TopicPartition
@@ -43,6 +44,8 @@ class ShareConsumer:
     cannot be.
     """
 
+    _doors = Doors()  # the system's, unless a subclass has others
+
     def __init__(
         self,
         bootstrap_servers: str | Sequence[str] | None = None,
@@ -51,10 +54,10 @@ class ShareConsumer:
         **keywords: Any,
     ) -> None:
         self._settings = resolve("share", bootstrap_servers, settings, keywords)
-        entropy = RealEntropy()
-        self._cluster = Cluster(self._settings, Links(self._settings, entropy=entropy))
-        self._links = Links(self._settings, entropy=entropy)
-        group_links = Links(self._settings, entropy=entropy)
+        network, entropy = self._doors.network, self._doors.entropy or RealEntropy()
+        self._cluster = Cluster(self._settings, Links(self._settings, network, entropy))
+        self._links = Links(self._settings, network, entropy)
+        group_links = Links(self._settings, network, entropy)
         self._bell, self._subscription = Bell(), Subscription()
         self._coordinator = Coordinator(self._settings, self._cluster, group_links)
         self._member = ShareMember(

@@ -382,7 +382,10 @@ class Courier:
             self.acknowledged += len(acks)
         self._deliveries.sent(tip, node, acks, succeeded=error is None)
         if self.told is not None:
-            self.told({TopicPartition(tip.topic, tip.partition): sorted(acks)}, error)
+            try:
+                self.told({TopicPartition(tip.topic, tip.partition): sorted(acks)}, error)
+            except Exception as raised:  # noqa: BLE001  # a poll raises it; what came with the same answer goes on
+                self.errors.append(raised)
         self._bell.ring()
 
     # The end

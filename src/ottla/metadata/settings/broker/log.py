@@ -24,7 +24,8 @@ LOG_SETTINGS: tuple[Setting, ...] = (
     Setting("log.dir", LIST, ("/tmp/kafka-logs",), HIGH, ListOf(empty=False),
             "Directory for data, when log.dirs is left out."),
     Setting("cordoned.log.dirs", LIST, (), MEDIUM, ListOf(),
-            "Directories that get no new partitions; * for all.", update=Update.PER_BROKER),
+            "Directories that get no new partitions; * for all. A broker without any other is passed over, unless an "
+            "assignment names it.", update=Update.PER_BROKER),
     Setting("log.dir.failure.timeout.ms", LONG, 30_000, LOW, at_least(1),
             "How long a broker keeps running when it cannot report a failed directory to the controller."),
     Setting("log.segment.bytes", INT, 1_073_741_824, HIGH, at_least(1_048_576),

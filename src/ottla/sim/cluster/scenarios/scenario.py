@@ -20,3 +20,5 @@ class Scenario:
         default_factory=lambda: {"produce": 100, "consume": 60, "copy": 60, "topics": 30}
     )  # how often, in a hundred runs
     properties: dict[str, str] = field(default_factory=dict)  # of the nodes, beside what all runs have
+    replicas: int = 3  # of the topics that are worked on
+    topic: dict[str, str] = field(default_factory=dict)  # their settings

@@ -14,9 +14,10 @@ class Producing(Workload):
 
     name = "produce"
 
-    def __init__(self, fleet: Fleet, count: int, interval_s: float) -> None:
+    def __init__(self, fleet: Fleet, count: int, interval_s: float, *, has_keys: bool = False) -> None:
         super().__init__(fleet, tuple(f"producer-{number}" for number in range(1, count + 1)))
         self._interval_s = interval_s
+        self._has_keys = has_keys  # as a compacted topic asks for
         self._numbers = 0
         self._open: dict[str, int] = {}  # how many records have a fate that is not known
 
@@ -33,7 +34,8 @@ class Producing(Workload):
                             value = b"%s %d" % (sender.encode(), self._numbers)
                             sent = Sent(sender, (LOG, client.entropy.below(PARTITIONS)), value)
                             self.fleet.history.sent.append(sent)
-                            delivery = await producer.send(LOG, value, partition=sent.place[1])
+                            key = value if self._has_keys else None
+                            delivery = await producer.send(LOG, value, key=key, partition=sent.place[1])
                             self._open[client.name] = self._open.get(client.name, 0) + 1
                             delivery.when_done(
                                 lambda metadata, error, sent=sent: self._done(client, sent, metadata, error)  # type: ignore[misc]

@@ -1,0 +1,101 @@
+"""Truncation: a log drops what no leader has, or all that it holds.
+
+L9  A truncation lowers the checkpoints of the directory first, then removes segments from the end on, then cuts. So
+    after a crash between any two steps a prefix of the old log is there, and recovery judges whatever was written
+    behind the cut. Were a checkpoint lowered last, it would vouch for bytes that came after it.
+L12 A truncation first reads all that it has to know: should that fail, nothing is cut, and it may be tried again. One
+    that breaks off once files have gone takes the directory offline, even for want of room or descriptors: the log in
+    memory is then not the one that the next start would find.
+"""
+
+from bisect import bisect_right
+
+from ottla.log.files import LogFiles
+from ottla.log.producer_state import Producers
+from ottla.log.replay import load_newest, replay
+from ottla.log.segment import Segment
+
+
+class TruncatableLog(LogFiles):
+    """The files of a log, which can be cut."""
+
+    __slots__ = ()
+
+    def truncate_to(self, offset: int) -> bool:
+        """Drop everything from `offset` on; say whether there was anything."""
+        if offset >= self.end_offset:
+            self._epochs.truncate_from_end(self.end_offset)
+            return False
+        if offset < self._bases[0]:
+            self.truncate_fully_and_start_at(offset)
+            return True
+        keep = bisect_right(self._bases, offset)
+        start_offset = min(self.start_offset, offset)
+        try:
+            producers = self._producers_at(start_offset, offset)
+            self._segments[keep - 1].locate(offset)  # opens what is to be cut, should descriptors be short
+            self._home.before_truncation(self, offset)
+        except OSError as error:
+            raise self.storage_error(error) from error
+        try:
+            self._remove_last(len(self._segments) - keep)
+            self._segments[-1].truncate_to(offset)
+            self._snapshots.remove_outside(start_offset, offset)
+        except OSError as error:
+            self._home.fail(error)  # L12
+            raise self.storage_error(error) from error
+        self.end_offset = offset
+        self.recovery_point = min(self.recovery_point, offset)
+        self.start_offset = start_offset
+        self._epochs.truncate_from_end(offset)
+        self._producers = producers
+        self._sync.truncated()
+        self._activate(self._segments[-1])
+        return True
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Drop everything and go on at `offset`."""
+        try:
+            self._home.before_truncation(self, offset)
+        except OSError as error:
+            raise self.storage_error(error) from error
+        failure: OSError | None = None
+        segment = Segment.blank(self._disk, self.path, offset)  # should its files not come now, they come later
+        try:
+            self._remove_last(len(self._segments) - 1)
+            self._segments[0].remove()
+            self._snapshots.remove_outside(offset, offset)
+        except OSError as error:
+            self._home.fail(error)  # L12
+            raise self.storage_error(error) from error
+        try:
+            segment = Segment.create(self._disk, self.path, offset)
+        except OSError as error:
+            failure = error
+        self._segments = [segment]
+        self._bases = [offset]
+        self.start_offset = self.end_offset = self.recovery_point = offset
+        self._epochs.clear()
+        self._producers.clear(offset)
+        self._sync.truncated()
+        self._activate(segment)
+        if failure is not None:
+            raise self.storage_error(failure) from failure
+
+    def _remove_last(self, count: int) -> None:
+        """Remove the last `count` segments, the newest first."""
+        for _ in range(count):
+            segment = self._segments[-1]
+            segment.remove()
+            self._snapshots.remove(segment.base_offset)
+            del self._segments[-1]
+            del self._bases[-1]
+
+    def _producers_at(self, start_offset: int, offset: int) -> Producers:
+        """Tell from snapshots and batches which producers the log will have when it is cut at `offset`."""
+        producers = Producers(offset)
+        if self._producers.entries:  # without producers before the cut there are none after it, and nothing is read
+            self._snapshots.remove_outside(start_offset, self.end_offset)
+            self._report(load_newest(producers, self._snapshots, start_offset, offset))
+            replay(producers, self._segments, offset)
+        return producers

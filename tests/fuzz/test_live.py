@@ -1,0 +1,28 @@
+"""A running broker and what anybody may send to it: it stays, and whoever else talks to it hardly notices."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.faults.seeds import count, seeded
+from tests.fuzz.campaign import Campaign
+
+
+@pytest.mark.parametrize(
+    "requests",
+    [
+        pytest.param(count("OTTLA_FUZZ_REQUESTS", 200_000), id="short", marks=pytest.mark.timeout(1200)),
+        pytest.param(
+            count("OTTLA_FUZZ_REQUESTS", 5_000_000),
+            id="soak",
+            marks=[pytest.mark.long, pytest.mark.timeout(0)],
+        ),
+    ],
+)
+def test_live_fuzz(tmp_path: Path, requests: int, capsys: pytest.CaptureFixture[str]) -> None:
+    seed = seeded(__file__, OTTLA_FUZZ_REQUESTS=requests).randrange(1 << 32)
+    with Campaign(tmp_path, seed) as campaign:
+        report = campaign.run(requests)
+    with capsys.disabled():
+        print(f"\nlive fuzz: {json.dumps(report)}")

@@ -1,0 +1,324 @@
+"""How much of what peers ask for is served in a turn, in which order, and what a peer may hold meanwhile."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import ottla
+from ottla.broker import lane as lane_module
+from ottla.channel import connection as connection_module
+from ottla.channel import connections as connections_module
+from ottla.channel import swift
+from ottla.channel.connections import DUE_A_TURN, HELD_BYTES_MAX, TURN_COST_MAX, Connections
+from ottla.wire import record_walk
+from tests.unit.channel.test_connection import (
+    TURNS,
+    Later,
+    connect,
+    feed,
+    frame,
+    kind,
+    next_turn,
+)
+
+__all__ = ["kind"]  # every test is one of the class in Python and of its compiled twin
+MIB = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def no_turns():
+    TURNS.clear()
+
+
+def all_of(bytes_max=256 * MIB, **more):
+    return Connections(
+        frame_bytes_max=1000,
+        total_max=1000,
+        per_address_max=1000,
+        call_soon=TURNS.append,
+        answer_bytes_max=bytes_max,
+        **more,
+    )
+
+
+def held_back(connection):
+    """Have a transport take nothing."""
+    connection.pause_writing()
+
+
+def test_a_turn_ends_after_a_megabyte_of_answers():
+    served = []
+
+    def serve(connection, buffer, start, end):
+        served.append(bytes(buffer[start:end]))
+        connection.reply([bytes(TURN_COST_MAX // 2)])
+
+    connection, transport = connect(serve)
+    feed(connection, b"".join(frame(b"%d" % number) for number in range(7)))
+    assert len(served) == 3 and not transport.reading
+    next_turn()
+    assert len(served) == 6
+    next_turn()
+    assert len(served) == 7 and transport.reading
+    assert served == [b"%d" % number for number in range(7)]
+
+
+def test_answers_that_are_not_taken_are_counted_and_end_the_serving():
+    connections, served = all_of(), []
+
+    def serve(connection, buffer, start, end):
+        served.append(1)
+        connection.reply([bytes(MIB)])
+
+    connection, transport = connect(serve, connections=connections)
+    held_back(connection)
+    feed(connection, frame(b"?") * 40)
+    for _ in range(100):
+        next_turn()
+    assert len(served) <= 3
+    assert connection.held == connections.answers.total == len(served) * MIB
+    while len(served) < 40:
+        connection.resume_writing()
+        next_turn()
+    assert connections.answers.total == 0 and len(transport.written) == 40 * MIB
+
+
+def test_answers_behind_one_that_is_not_ready_are_counted():
+    connections, first = all_of(), Later()
+
+    def serve(connection, buffer, start, end):
+        if bytes(buffer[start:end]) == b"first":
+            connection.owe(first)
+        else:
+            connection.reply([bytes(MIB)])
+
+    connection, transport = connect(serve, connections=connections)
+    feed(connection, frame(b"first") + frame(b"?") * 40)
+    for _ in range(100):
+        next_turn()
+    assert connection.held == connections.answers.total <= 3 * MIB
+    assert not transport.reading
+    first.parts = [b"ready"]
+    connection.settle(first)
+    while TURNS:
+        next_turn()
+    assert connections.answers.total == connection.held == 0
+    assert len(transport.written) == 5 + 40 * MIB
+
+
+def test_a_peer_that_goes_leaves_nothing_behind():
+    connections = all_of()
+    connection, _ = connect(lambda c, *_: c.reply([bytes(2 * MIB)]), connections=connections)
+    held_back(connection)
+    feed(connection, frame(b"?"))
+    assert connections.answers.total == 2 * MIB
+    connection.connection_lost(None)
+    assert connections.answers.total == connections.answers.holders == 0
+
+
+def test_what_each_may_hold_falls_with_the_number_of_holders():
+    connections = all_of(64 * MIB)
+    total = []
+    for _ in range(200):
+        connection, _ = connect(
+            lambda c, *_: c.reply([bytes(connections.answer_bytes_max(c))]), connections=connections
+        )
+        held_back(connection)
+        feed(connection, frame(b"?") * 40)
+        total.append(connections.answers.total)
+    for _ in range(300):
+        next_turn()
+    assert connections.answers.total < 64 * MIB
+    assert connections.answer_bytes_max(connect(lambda *_: None, connections=connections)[0]) > 0
+
+
+def test_who_waits_for_room_goes_on_when_others_are_gone():
+    connections, told = all_of(MIB), []
+    full, _ = connect(lambda c, *_: c.reply([bytes(2 * MIB)]), connections=connections)
+    held_back(full)
+    feed(full, frame(b"?"))
+    assert connections.answers.is_full
+
+    def serve(connection, buffer, start, end):
+        name = bytes(buffer[start:end])
+        connection.wait_for_room(lambda: told.append(name))
+
+    waiting, transport = connect(serve, connections=connections)
+    feed(waiting, frame(b"1") + frame(b"2"))
+    next_turn()
+    assert told == [] and not transport.reading
+    full.resume_writing()
+    while TURNS:
+        next_turn()
+    assert told == [b"1", b"2"] and transport.reading
+
+
+def test_who_asks_for_little_is_served_before_the_rest_of_those_who_ask_for_much():
+    connections, served = all_of(), []
+
+    def heavy(connection, buffer, start, end):
+        served.append("heavy")
+        connection.reply([bytes(TURN_COST_MAX + 1)])
+
+    def light(connection, buffer, start, end):
+        served.append("light")
+        connection.reply([b"."])
+
+    few, _ = connect(light, connections=connections)
+    feed(few, frame(b"?"))
+    many = [connect(heavy, connections=connections)[0] for _ in range(20)]
+    served.clear()
+    for each in many:
+        feed(each, frame(b"?") * 3)
+    first = served.count("heavy")
+    assert first < 10  # the loop has had enough
+    feed(few, frame(b"?"))
+    assert "light" not in served
+    next_turn()
+    assert served[first] == "light"
+    while TURNS:
+        before = len(served)
+        next_turn()
+        assert len(served) - before <= 3  # a megabyte a turn, whoever has it
+    assert served.count("heavy") == 60
+
+
+def test_a_request_that_cannot_be_whole_for_want_of_room_waits():
+    connections = Connections(
+        frame_bytes_max=MIB, total_max=10, per_address_max=10, call_soon=TURNS.append, request_bytes_max=MIB
+    )
+    served = []
+    peers = [connect(lambda c, b, start, end: served.append(end - start), connections=connections) for _ in range(8)]
+    whole = frame(bytes(900_000))
+    for connection, _ in peers:
+        feed(connection, whole[:200_000])
+    # Whatever one read brings is held in any case.
+    assert connections.requests.total < MIB + 8 * (256 << 10)
+    assert sum(not transport.reading for _, transport in peers) > 3
+    sent = dict.fromkeys(range(8), 200_000)
+    for _ in range(1000):
+        for number, (connection, transport) in enumerate(peers):
+            if transport.reading and sent[number] < len(whole):
+                feed(connection, whole[sent[number] : sent[number] + 100_000])
+                sent[number] += 100_000
+            assert connections.requests.total < MIB + 8 * (256 << 10)
+        while TURNS:
+            next_turn()
+    assert served == [900_000] * 8 and connections.requests.total == 0
+
+
+def test_where_very_many_wait_for_one_read_the_loop_goes_on_between():
+    connections, told = all_of(), []
+
+    def serve(connection, buffer, start, end):
+        for number in range(2 * DUE_A_TURN + 1):
+            connections.soon(lambda number=number: told.append(number))
+        connection.reply([b"."])
+
+    connection, transport = connect(serve, connections=connections)
+    feed(connection, frame(b"?"))
+    assert told == list(range(DUE_A_TURN)) and transport.written == b"."
+    next_turn()
+    assert len(told) == 2 * DUE_A_TURN
+    next_turn()
+    assert told == list(range(2 * DUE_A_TURN + 1)) and not TURNS
+
+
+def test_so_it_does_where_they_wait_for_the_disk():
+    connections, told = all_of(), []
+    for number in range(2 * DUE_A_TURN):
+        connections.soon(lambda number=number: told.append(number))
+    next_turn()
+    assert told == list(range(DUE_A_TURN))
+    next_turn()
+    assert told == list(range(2 * DUE_A_TURN)) and not TURNS
+
+
+# How many
+
+
+def listen(connections, listener, count=1):
+    made = []
+    for _ in range(count):
+        connection, transport = connect(lambda *_: None, connections=all_of())
+        connection.connection_lost(None)
+        connection.connections, connection.listener, connection.closed = connections, listener, False
+        connection.connection_made(transport)
+        made.append((connection, transport))
+    return made
+
+
+def test_a_listener_has_a_limit_of_its_own():
+    connections = all_of()
+    connections.per_listener_max = {"A": 2}
+    listen(connections, "A", 3)
+    listen(connections, "B", 3)
+    assert connections.by_listener == {"A": 2, "B": 3} and connections.refused == 1
+
+
+def test_other_brokers_come_in_above_the_limit_and_the_most_silent_client_goes():
+    connections = all_of()
+    connections.total_max, connections.protected = 4, "BROKERS"
+    clients = listen(connections, "CLIENTS", 4)
+    for connection, _ in clients:
+        connection.touched = 5
+    clients[2][0].touched = 1
+    assert listen(connections, "CLIENTS")[0][1].closed  # refused
+    [(broker, transport)] = listen(connections, "BROKERS")
+    assert not transport.closed and broker in connections.open
+    assert [transport.closed for _, transport in clients] == [False, False, True, False]
+    clients[2][0].connection_lost(None)
+    assert len(connections.open) == 4
+    connections.per_listener_max = {"BROKERS": 1}
+    assert listen(connections, "BROKERS")[0][1].closed
+
+
+# Numbers of both languages
+
+
+def test_the_compiled_parts_are_told_their_numbers():
+    if not swift.IS_HERE:
+        pytest.skip("the compiled parts were not built")
+    from ottla.broker import _lane
+    from ottla.channel import _frames
+
+    known = {
+        **{cls.__name__: cls for cls in swift.CLASSES},
+        **swift.NUMBERS,
+    }
+    served = []
+    try:
+        _frames.learn(known | {"FRAMES_A_TURN": 3})
+        connection = swift.SwiftConnection(all_of(), "A", lambda *_: served.append(1))
+        connection.connection_made(connect(lambda *_: None)[1])
+        feed(connection, frame(b"?") * 5)
+        assert len(served) == 3
+    finally:
+        _frames.learn(known)
+    for learn, classes, numbers in (
+        (_frames.learn, swift.CLASSES, swift.NUMBERS),
+        (_lane.learn, lane_module.CLASSES, lane_module.NUMBERS),
+    ):
+        for name in numbers:
+            short = {cls.__name__: cls for cls in classes} | {each: n for each, n in numbers.items() if each != name}
+            with pytest.raises(TypeError, match=name):
+                learn(short)
+        learn({cls.__name__: cls for cls in classes} | numbers)
+
+
+def test_no_number_that_python_has_is_written_again_in_c():
+    root = Path(ottla.__file__).parent
+    sources = [*root.glob("*/_*.c"), *root.glob("*/_*.h")]
+    assert len(sources) > 5
+    found = re.findall(r"^#define (\w+) +([^/\n]*\d[^/\n]*)", "\n".join(map(Path.read_text, sources)), re.M)
+    defined = {name: value.strip() for name, value in found}
+    told = {**swift.NUMBERS, **lane_module.NUMBERS}
+    assert not told.keys() & defined.keys()
+    assert {connection_module.FRAMES_A_TURN, connections_module.TURN_COST_MAX} <= set(told.values())
+    # An array is as long as this, so that it cannot be told at run time.
+    assert int(defined["BAD_RECORDS_MAX"]) == record_walk.BAD_RECORDS_MAX
+
+
+def test_what_a_connection_may_hold_is_no_less_than_a_turn_brings():
+    assert HELD_BYTES_MAX >= TURN_COST_MAX
