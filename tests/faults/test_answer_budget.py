@@ -212,4 +212,4 @@ def test_memory_stays_within_the_budget_and_others_are_served(
     assert grown < BUDGET_BYTES, f"{grown / MIB:.0f} MB more"
     assert not report["complaint_count"], report
     assert report["held_up_max_ms"] < (WOKEN_MS_MAX if drive is wake_all else HONEST_MS_MAX), report
-    assert report["requests"] > 10, report
+    assert report["requests"] > 3, report

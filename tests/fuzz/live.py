@@ -38,6 +38,7 @@ ELECTION_S_MAX = 15.0
 PATIENT_S_MAX = 12.0
 WAIT_S_MAX = 0.3
 MISFRAMED_S_MAX = 0.05
+LOOK_INTO_S = 20.0
 WINDOWS = (1, 2, 4, 8, 16)
 WELL_FORMED_SHARE = 0.6
 MISFRAMED_SHARE = 0.02
@@ -335,7 +336,30 @@ class LiveFuzz:
             and now - since > seconds_max
             and now - since - self._late_within(since, now) > seconds_max
         ):
-            raise Unanswered(f"neither answered nor refused after {seconds_max} s: {each.name}, {first}")
+            raise Unanswered(
+                f"neither answered nor refused after {seconds_max} s: {each.name}, {first}\n{self._look_into(each)}"
+            )
+
+    def _look_into(self, each: FuzzConnection) -> str:
+        """Say what becomes of a connection that is silent: it was late, it is no longer read, or it is stuck."""
+        assert each.socket is not None
+        began, said = time.monotonic(), []
+        last = [f"{len(frame)} B {frame[:120].hex()}" for name, frame in self.kept if name == each.name]
+        said.append("the last frames of this connection, the oldest first:\n  " + "\n  ".join(last[-12:]))
+        try:
+            with socket.create_connection(("127.0.0.1", each.port), timeout=LOOK_INTO_S) as other:
+                other.sendall(each.under_way[0].frame)
+                answer = other.recv(1 << 16)
+            said.append(f"over another connection: {len(answer)} bytes after {time.monotonic() - began:.2f} s")
+        except OSError as error:
+            said.append(f"over another connection: {error!r}")
+        each.socket.settimeout(max(LOOK_INTO_S - (time.monotonic() - began), 0.1))
+        try:
+            answer = each.socket.recv(1 << 16)
+            said.append(f"at last {len(answer)} bytes {time.monotonic() - began:.2f} s later: {answer[:100].hex()}")
+        except OSError as error:
+            said.append(f"nothing in {time.monotonic() - began:.1f} s more: {error!r}")
+        return "\n".join(said)
 
 
 def _seconds_max(key: int) -> float:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ottla.broker.coordinators import Coordinators
     from ottla.broker.share_coordination import ShareCoordination
     from ottla.broker.transaction_coordination import TransactionCoordination
+    from ottla.channel.connection import Connection
     from ottla.partition.move import Mover
 
 
@@ -111,6 +112,8 @@ class Broker:
         self.alive: frozenset[int] = frozenset()
         self.last_failure: BaseException | None = None
         self.failures = 0
+        # By connection: the requests that wait at the quorum (quorum_door.py).
+        self.quorum_waiting: dict[Connection, dict[Callable[[Message], None], None]] = {}
 
     def ask_controller(
         self,

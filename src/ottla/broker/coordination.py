@@ -125,7 +125,12 @@ class Coordination:
 
     def _late(self, effect: Effect, error: BrokerError) -> None:
         """What an answer speaks of could not be committed in time: whoever waits for it is refused."""
-        waiting = self._waiting.pop(effect.token, None) if isinstance(effect, Answer) else None
+        if isinstance(effect, Answer):
+            self.refuse(effect.token, error)
+
+    def refuse(self, token: int, error: BrokerError) -> None:
+        """Answer whoever waits for the answer of a token that it will not come, and why."""
+        waiting = self._waiting.pop(token, None)
         if waiting is not None:
             pending, _, refuse = waiting
             pending.resolve(refuse(error.code))

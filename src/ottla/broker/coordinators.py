@@ -26,6 +26,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
+from ottla.broker.complaint import place_of
 from ottla.broker.coordinator_seat import Around, Kept, M, Seat
 from ottla.broker.timing import Timing
 from ottla.partition.journal import PartitionJournal, Replay, check_batch
@@ -137,7 +138,8 @@ class Coordinators(Generic[M]):
     ) -> None:
         """Let the machine of a partition decide, and call back once that is committed, or with the reason why not.
 
-        With `names`, the decision depends on records about these alone, and waits for no others.
+        With `names`, the decision depends on records about these alone, and waits for no others. A decision that breaks
+        is reported, and answered UNKNOWN_SERVER_ERROR.
         """
         try:
             seat = self._serving(index)
@@ -211,7 +213,7 @@ class Coordinators(Generic[M]):
             return Decision(None) if decision is None else decision
 
         try:
-            host.submit(step, nobody, self._now())
+            host.attempt(step, nobody, self._now())
         except Exception as error:  # noqa: BLE001  # whatever it is, the coordinator is there for others
             self._broke(error)
             return False
@@ -323,7 +325,7 @@ class Coordinators(Generic[M]):
             seat.serves = True  # before effects of `lead` come back to it
             try:
                 decision = seat.machine.lead(self._now())
-                host.submit(lambda machine, now: decision, nobody, self._now())
+                host.attempt(lambda machine, now: decision, nobody, self._now())
             except Exception as error:  # noqa: BLE001  # K6
                 self._unreadable[seat.index] = self._clock.monotonic() + _UNREADABLE_S
                 self._report(f"{self._place(seat)}: its coordinator broke as it began to lead: {error!r}")
@@ -364,7 +366,7 @@ class Coordinators(Generic[M]):
         self._around.report(message)
 
     def _broke(self, error: Exception) -> None:
-        self._report(f"a coordinator of {self.topic} broke, and goes on: {error!r}")
+        self._report(f"a coordinator of {self.topic} broke, and goes on: {error!r}{place_of(error)}")
 
     def _diverged(self, seat: Seat[M], error: Exception) -> None:
         """What is in the log is not in the machine: another has to read it."""

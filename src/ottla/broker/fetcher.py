@@ -13,6 +13,8 @@ F4  An answer is stored, and durable in the sense of the flush mode, before the 
     the leader that it is: with `ack`, what all in sync are said to have survives the loss of power everywhere.
 F5  In another life of this broker everything is named anew: a leader goes by the life in which it was last told of a
     partition, and one that is level would say nothing more.
+F6  An error that nobody foresaw is reported as a bug. If it is one partition's, that one rests, as in F3. If it is the
+    request's, everything is named anew in another session after a rest. Neither ends the fetching.
 
     follow() --> DUE --fetch--> (answer) --> stored, DUE
                   ^                |
@@ -110,7 +112,9 @@ class Fetcher:
         self._life = -1
         self._busy = False
         self._unsynced = 0  # partitions whose part of the last answer is on its way to the disk
+        self._asked = 0  # requests so far: only the answer to the last one counts
         self._failures = 0  # in a row
+        self._bugs = 0  # in a row (F6)
         self._closed = False
 
     def __len__(self) -> int:
@@ -150,13 +154,35 @@ class Fetcher:
     # Fetching
 
     def _fetch(self) -> None:
-        if self._busy or self._closed or not self._followed:
+        if self._busy or self._unsynced or self._closed or not self._followed:
             return
         self._busy = True
         # At the end of the turn: whatever else is to be followed is named along.
         self._timers.call_soon(self._send)
 
     def _send(self) -> None:
+        try:
+            self._ask()
+        except Exception as error:  # noqa: BLE001  # F6
+            self._begin_again(error)
+
+    def _begin_again(self, error: Exception) -> None:
+        """Report what broke a request, or the handling of its answer, and ask for everything anew after a rest (F6)."""
+        self._busy = False
+        self._asked += 1  # should the request be answered all the same
+        if self._closed:
+            return
+        self._bugs += 1
+        self._begin_session()
+        self._later(self._bugs, self._fetch)
+        self._report_bug(error)
+
+    def _report_bug(self, error: Exception) -> None:
+        for followed in self._followed.values():
+            followed.partition.log.report_bug(error)
+            return
+
+    def _ask(self) -> None:
         if self._closed or not self._followed:
             self._busy = False
             return
@@ -169,18 +195,11 @@ class Fetcher:
         due, self._due = self._due, {}
         for topic_id, index in due:
             followed = self._followed.get((topic_id, index))
-            if followed is not None and self._throttle.named and not followed.rests:
-                self._hold_back(followed)
-            if followed is None or followed.rests or not followed.is_current:
+            place = None if followed is None else self._place_of(followed)
+            if followed is None or place is None:
                 if (topic_id, index) in self._named:
                     self._named.remove((topic_id, index))
                     forgotten.setdefault(topic_id, []).append(index)
-                continue
-            try:
-                place = followed.place()
-            except Exception as error:  # noqa: BLE001  # as in `_take`
-                followed.partition.log.report_bug(error)
-                self._rest(followed)
                 continue
             if place == followed.told and self._session_id:
                 continue
@@ -221,12 +240,35 @@ class Fetcher:
                 for topic_id, indexes in forgotten.items()
             ],
         )
-        self._peer.ask(request, FetchResponse, self._answered)
+        self._asked += 1
+        number = self._asked
+        self._peer.ask(request, FetchResponse, lambda answer: self._answered(number, answer))
 
-    def _answered(self, answer: FetchResponse | Exception) -> None:
+    def _place_of(self, followed: _Followed) -> tuple[int, int, int, int, int] | None:
+        """Return where to fetch a partition from; None for one that is not to be fetched now."""
+        try:
+            if self._throttle.named and not followed.rests:
+                self._hold_back(followed)
+            return None if followed.rests or not followed.is_current else followed.place()
+        except Exception as error:  # noqa: BLE001  # as in `_take`
+            self._rest(followed)
+            followed.partition.log.report_bug(error)
+            return None
+
+    def _answered(self, number: int, answer: FetchResponse | Exception) -> None:
+        if number != self._asked:
+            return  # it was given up (F6)
         self._busy = False
         if self._closed:
             return
+        try:
+            self._take_all(answer)
+        except Exception as error:  # noqa: BLE001  # F6
+            self._begin_again(error)
+        else:
+            self._bugs = 0
+
+    def _take_all(self, answer: FetchResponse | Exception) -> None:
         if isinstance(answer, Exception):
             self._begin_session()
             self._failures += 1
@@ -252,17 +294,12 @@ class Fetcher:
                     self._due[key] = None
                     if followed.is_current:
                         self._take(followed, part)
-        if self._unsynced:
-            self._busy = True  # F4
-        else:
-            self._fetch()
+        self._fetch()
 
     def _synced(self, _: BrokerError | None) -> None:
         """One of the last answer's parts is durable, or will never be."""
         self._unsynced -= 1
-        if not self._unsynced and self._busy:
-            self._busy = False
-            self._fetch()
+        self._fetch()  # F4: unless there are others
 
     def _begin_session(self) -> None:
         self._session_id = self._session_epoch = 0
@@ -297,21 +334,21 @@ class Fetcher:
                 if partition.log.end_offset == asked_for[0]:
                     raise BrokerError(ErrorCode.INVALID_RECORD, "there is no whole batch in it")
                 if partition.durable_offset < partition.log.end_offset:
-                    self._unsynced += 1
                     partition.when_stored(partition.log.end_offset, self._synced)
+                    self._unsynced += 1
                 if self._throttle.named:
                     self._throttle.record(partition, len(part.records))
             followed.refusals = 0
             followed.is_level = part.high_watermark <= partition.log.end_offset
             learn(partition, part.high_watermark, part.log_start_offset)
         except Exception as error:  # noqa: BLE001  # that of one partition must not end the fetching of all
-            if not isinstance(error, (BrokerError, OSError)):
-                partition.log.report_bug(error)
             if partition.error is None:
+                self._rest(followed)  # before it is told, which may break as well
                 self._report(
                     f"{partition.topic}-{partition.index}: what the leader sent was not stored: {error}"
                 )
-                self._rest(followed)
+            if not isinstance(error, (BrokerError, OSError)):
+                partition.log.report_bug(error)
 
     def _refused(self, followed: _Followed, code: int) -> None:
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
@@ -376,9 +413,11 @@ class Fetcher:
                 return
             try:
                 then(found.offset)
-            except (BrokerError, OSError) as error:
-                self._report(f"{partition.topic}-{partition.index}: {error}")
+            except Exception as error:  # noqa: BLE001  # F6: it rests already, and would do so for ever
                 self._rest(followed)
+                self._report(f"{partition.topic}-{partition.index}: {error}")
+                if not isinstance(error, (BrokerError, OSError)):
+                    partition.log.report_bug(error)
 
         self._peer.ask(request, ListOffsetsResponse, answered)
 

@@ -112,6 +112,7 @@ class ShareCoordination:
                 effect.request,
                 lambda response: self._tell(
                     group_id,
+                    token,
                     lambda groups, now: groups.share.state_initialized(group_id, response, token, now),
                 ),
             )
@@ -121,13 +122,21 @@ class ShareCoordination:
             self.states.ask_patiently(
                 effect.request,
                 lambda response: self._tell(
-                    name, lambda groups, now: groups.share.state_deleted(name, response, number)
+                    name, number, lambda groups, now: groups.share.state_deleted(name, response, number)
                 ),
             )
 
-    def _tell(self, group_id: str, decide: Callable[[Groups, int], Decision[Any]]) -> None:
+    def _tell(
+        self, group_id: str, token: int | None, decide: Callable[[Groups, int], Decision[Any]]
+    ) -> None:
+        """Tell a group what became of its wish; should it not take that in, the client of the token hears why."""
         coordination = self._broker.coordination
-        coordination.groups.submit(coordination.index(group_id), decide, nobody, (group_id,))
+
+        def done(outcome: Any) -> None:
+            if isinstance(outcome, BrokerError) and token is not None:
+                coordination.refuse(token, outcome)
+
+        coordination.groups.submit(coordination.index(group_id), decide, done, (group_id,))
 
     def delete_group(self, group_id: str, done: Callable[[Deleted], None]) -> None:
         """Delete a group of whatever kind; of a share group the state goes first (C3)."""

@@ -183,10 +183,14 @@ class Connections:
         self._call_back(due or [])
 
     def _call_back(self, due: list[Callable[[], None]]) -> None:
-        for callback in due[:DUE_A_TURN]:
-            callback()
-        if len(due) > DUE_A_TURN:
-            self.call_soon(lambda: self._call_back(due[DUE_A_TURN:]))
+        called = 0
+        try:
+            for callback in due[:DUE_A_TURN]:
+                called += 1
+                callback()
+        finally:
+            if len(due) > called:  # too many for a turn, or one has broken, which is no reason to forget the others
+                self.call_soon(lambda: self._call_back(due[called:]))
 
     def turn_over(self, connection: "Connection") -> None:
         """Count what the read under way has cost, now that all its frames, or enough of them, are served."""

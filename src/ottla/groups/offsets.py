@@ -237,6 +237,7 @@ class Offsets:
         for place in self._ledger.end(producer_id, committed=committed):
             found = self._ledger.find(place)
             if found is not None:
+                self._make_group(place.group)  # it may be gone by its own record, without those of its offsets
                 self._expiry.offset_committed(place, found)
             else:
                 self._expiry.offset_removed(place)

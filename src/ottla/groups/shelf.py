@@ -16,7 +16,7 @@ from ottla.replicated.timers import Timers
 TimerKey = tuple[str, str, str, str]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Shelf:
     """One partition's groups, and what every kind of them needs.
 
@@ -31,3 +31,7 @@ class Shelf:
     groups: dict[str, Group] = field(default_factory=dict)
     timers: Timers[TimerKey] = field(default_factory=Timers)
     tally: Tally = field(default_factory=Tally)
+
+    def __post_init__(self) -> None:
+        """Let the bytes of its members be counted."""
+        self.tally.members.watch(self)

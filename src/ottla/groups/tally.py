@@ -1,8 +1,9 @@
-"""What the groups of a broker have done since it started, for those who watch it."""
+"""What the groups of a broker have done since it started, for those who watch it, and what their members hold."""
 
 from dataclasses import dataclass, field
 
 from ottla.groups.group import Kind
+from ottla.groups.member_budget import MemberBudget
 
 
 @dataclass(slots=True)
@@ -13,3 +14,4 @@ class Tally:
     deletions: int = 0
     expirations: int = 0
     rebalances: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
+    members: MemberBudget = field(default_factory=MemberBudget)

@@ -363,7 +363,7 @@ class LogFiles:
             self.recovery_point = point
 
     def not_synced(self) -> None:
-        """Take note that the sync of what `unsynced` named could not begin."""
+        """Take note that the sync of what `unsynced` named could not begin, or does not count: all is still to be."""
         self._sync.not_begun()
 
     @property
@@ -373,10 +373,13 @@ class LogFiles:
 
     def sync(self) -> None:
         """Make all appended so far durable, here and now."""
-        end_offset = self.end_offset
-        for file in self.unsynced():
-            file.sync()
-        self.synced(end_offset)
+        try:
+            for file in self.unsynced():
+                file.sync()
+        except BaseException:
+            self.not_synced()
+            raise
+        self.synced(self.end_offset)
 
     @property
     def is_sync_due(self) -> bool:

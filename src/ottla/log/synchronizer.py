@@ -134,4 +134,9 @@ class Synchronizer:
         """Follow a renamed directory."""
         self._beside = [path + old[len(self._path) :] for old in self._beside]
         self._new = [path + old[len(self._path) :] for old in self._new]
+        new, beside = self._taken
+        self._taken = (
+            [path + old[len(self._path) :] for old in new],
+            [path + old[len(self._path) :] for old in beside],
+        )
         self._path = path

@@ -9,6 +9,9 @@ F1  Whatever fails, whoever waits is answered, and the next sync begins: what go
 F2  An error that is none of the disk's (a bug of ours) is reported with the way it came. It leaves open what is on the
     disk, so it counts as a failed sync.
 F3  A sync that could not begin for want of descriptors has lost nothing, and is tried again.
+F4  The log is told what became of every sync. One whose result does not count (its partition was cut, or put to sleep)
+    is as good as not begun: the next one covers the same files. One that failed takes its directory offline, whatever
+    has become of the partition, as long as the log is in use.
 """
 
 import errno
@@ -19,7 +22,7 @@ from ottla.log.files import TRY_AGAIN
 from ottla.log.log import Log
 from ottla.partition.partition import Partition
 from ottla.wire.errors import BrokerError, ErrorCode
-from ottla.world.disk import File, pin_all
+from ottla.world.disk import File, pin_all, unpin_all
 from ottla.world.worker import Worker
 
 
@@ -99,6 +102,8 @@ class AckFlusher:
                     self._finish(job, failure)
                 except Exception as bug:  # noqa: BLE001  # F1
                     job.log.report_bug(bug)
+                    if job.partition.error is None:
+                        job.partition.fail(storage_error(_broken_off(bug, job.log)))
             self._start()
             if not self._syncing and not self._dirty and self._on_idle is not None:
                 on_idle, self._on_idle = self._on_idle, None
@@ -108,19 +113,23 @@ class AckFlusher:
 
     def _finish(self, job: _Job, failure: BaseException | None) -> None:
         partition, log, end_offset, files, cuts = job
-        for file in files:
-            file.pins -= 1
-        if partition.error is not None:
-            return
-        if failure is None and partition.cuts != cuts:
+        try:
+            unpin_all(files)
+        except OSError as error:
+            failure = failure or error
+        # Moved to another directory meanwhile: the swap has synced it there, and here its name is gone.
+        is_moved = partition.log is not log
+        if failure is not None and not is_moved:
+            log.not_synced()
+            self._fail(partition, failure)
+        elif partition.error is not None:
+            log.not_synced()  # it may be woken, with all that it had
+        elif partition.cuts != cuts:
+            log.not_synced()
             self._dirty[partition] = None  # what lies there now may have come after the sync
-            return
-        if failure is None or partition.log is not log:
-            # Moved to another directory meanwhile: the swap has synced it there, and here its name is gone.
+        else:
             log.synced(end_offset)
             partition.advance(end_offset)
-        else:
-            self._fail(partition, failure)
 
     def _not_begun(self, partition: Partition, error: Exception) -> None:
         if isinstance(error, OSError) and error.errno in TRY_AGAIN:
@@ -131,7 +140,7 @@ class AckFlusher:
     def _fail(self, partition: Partition, failure: BaseException) -> None:
         if not isinstance(failure, OSError):  # F2
             partition.log.report_bug(failure)
-            failure = OSError(errno.EIO, f"a sync broke off, {failure!r}", partition.log.path)
+            failure = _broken_off(failure, partition.log)
         self._on_failure(partition, failure)
 
     def when_idle(self, callback: Callable[[], object]) -> None:
@@ -184,6 +193,10 @@ def _sync(files: list[File]) -> Exception | None:
     except Exception as error:  # noqa: BLE001  # F1
         return error
     return None
+
+
+def _broken_off(bug: BaseException, log: Log) -> OSError:
+    return OSError(errno.EIO, f"a sync broke off, {bug!r}", log.path)
 
 
 def storage_error(error: OSError) -> BrokerError:

@@ -14,8 +14,10 @@ V1  Until the swap the log is untouched and goes on serving; a crash leaves it a
 V2  At the swap the future log holds the same batches up to the same end, and all of it is on the device.
 V3  For an instant both directories hold a log of the partition's name, both complete. Whoever starts after a crash in
     that instant may take either, and removes the other. The instant ends before the loop goes on.
+V4  A sync of the future log that fails takes its directory offline, even within the swap: it is never tried again.
 """
 
+import errno
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -26,12 +28,13 @@ from ottla.partition.partition import Partition
 from ottla.partition.table import PartitionTable
 from ottla.wire.batch import BATCH_HEADER
 from ottla.wire.errors import BrokerError, ErrorCode
-from ottla.world.disk import File, pin_all
+from ottla.world.disk import File, pin_all, unpin_all
 from ottla.world.worker import Worker
 
 PIECE_BYTES = 256 << 10
 _PIECES_AT_SWAP = 4  # that may have come while the copy was synced; with more, the copy goes on
 _UNLIMITED = 1 << 50
+_NOT_BEGUN = (errno.EMFILE, errno.ENFILE)  # errors of a sync for which nothing could be opened
 
 Name = tuple[str, int]
 Moved = Callable[[Partition, LogDirectory], None]
@@ -206,17 +209,29 @@ class Mover:
         """Sync most of the copy elsewhere, so that the sync within the swap is a short one."""
         future, end_offset = move.future, move.future.end_offset
         files = future.unsynced()
-        pin_all(files)
+        try:
+            pin_all(files)
+        except BaseException:
+            future.not_synced()
+            raise
         move.syncing = True
 
         def done(_: object, error: BaseException | None) -> None:
-            for file in files:
-                file.pins -= 1
+            try:
+                unpin_all(files)
+            except OSError as failure:
+                error = error or failure
             move.syncing = False
+            if error is not None:
+                future.not_synced()
+            else:
+                future.synced(end_offset)
+            if isinstance(error, OSError) and move.target.futures.get(_key(move)) is future:
+                move.target.fail(error)  # V4, and not the name of a log that was dropped
             if self._stopped or self.moves.get(_key(move)) is not move:
                 return
             try:
-                self._synced(move, end_offset, error)
+                self._synced(move, error)
             except Exception as failure:  # noqa: BLE001  # as above
                 self._fail(move, failure)
             if not self._running and self.moves:
@@ -225,12 +240,9 @@ class Mover:
 
         self._worker.run(lambda: _sync_all(files), done)
 
-    def _synced(self, move: Move, end_offset: int, error: BaseException | None) -> None:
-        if isinstance(error, OSError):
-            move.target.fail(error)
+    def _synced(self, move: Move, error: BaseException | None) -> None:
         if error is not None:
             raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
-        move.future.synced(end_offset)
         if not self._wanted(move):
             return
         for _ in range(_PIECES_AT_SWAP):
@@ -242,10 +254,14 @@ class Mover:
         partition, future, target = move.partition, move.future, move.target
         old = partition.log
         future.raise_start_offset(old.start_offset)
-        future.sync()
+        _sync_now(target, future.sync)
         future.config = old.config
-        target.promote_future(old.topic, old.partition)
-        target.disk.sync_dir(target.path)
+        try:
+            target.promote_future(old.topic, old.partition)
+        except OSError as error:
+            target.judge(error)
+            raise
+        _sync_now(target, lambda: target.disk.sync_dir(target.path))
         partition.log = future
         del self.moves[_key(move)]
         try:
@@ -271,6 +287,16 @@ class Mover:
             move.target.delete_log(move.future)
         except OSError as error:
             move.target.judge(error)
+
+
+def _sync_now(directory: LogDirectory, sync: Callable[[], None]) -> None:
+    """Sync something of a directory here and now (V4)."""
+    try:
+        sync()
+    except OSError as error:
+        if error.errno not in _NOT_BEGUN:
+            directory.fail(error)
+        raise
 
 
 def _sync_all(files: list[File]) -> None:

@@ -49,7 +49,9 @@ class Removals:
         for name in tuple(self._left)[:count]:
             try:
                 self.finish(name)
-            except (OSError, BrokerError):
+            except Exception as error:  # noqa: BLE001  # whatever it is, the others have their turn
+                if not isinstance(error, (OSError, BrokerError)):
+                    self._left[name][0][0].bug(error)
                 self._left[name] = self._left.pop(name)  # behind the others
 
 

@@ -78,10 +78,8 @@ class Roles:
         if state.replicas == (self.node_id,):
             self._stop_following(partition)
             self.leading.pop(partition, None)
-            alone = partition.leadership is not None
             partition.lead(state.leader_epoch)
-            if alone:
-                partition.advance(partition.durable_offset)
+            partition.advance(partition.durable_offset)  # which may wait for nobody else any more
         elif state.leader == self.node_id and self.is_registered:
             self._lead(partition, state)
         else:

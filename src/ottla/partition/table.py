@@ -8,7 +8,8 @@ P5  A log whose directory this node does not have (it was taken out of `log.dirs
     while this replica may be needed for what it held: the partition is offline, and no empty log can be elected. It is
     made, to be filled by its leader, once another replica leads and this one counts as out of sync; and where the topic
     allows unclean elections.
-P6  What fails for one partition of a change is reported, and keeps no other from following it.
+P6  What fails for one partition of a change is reported, and keeps no other from following it. Likewise for one that
+    cannot be opened or made, whatever the reason: it is reported, stays as it was, and is tried again after the others.
 
     apply(created) --> asleep --wake()--> awake --apply(removed)--> gone        (parked replies fail)
 """
@@ -131,12 +132,6 @@ class PartitionTable:
     def __len__(self) -> int:
         return len(self.partitions) + len(self.asleep)
 
-    def awake(self) -> Iterable[Partition]:
-        """Return every partition, waking those that sleep."""
-        for name in tuple(self.asleep):
-            self._wake(name)
-        return self.partitions.values()
-
     def wake_some(self, count: int) -> bool:
         """Wake up to `count` sleepers, and make what could not be made; say whether to go on at once.
 
@@ -175,7 +170,7 @@ class PartitionTable:
         raise unknown()
 
     def _wake(self, name: Name) -> Partition:
-        """Open a log, and take the role that the metadata gives to it; BrokerError leaves it asleep.
+        """Open a log, and take its role by the metadata. BrokerError leaves it asleep, even for a bug (P6).
 
         An error of the disk is its directory's to judge.
         """
@@ -193,11 +188,16 @@ class PartitionTable:
                 log = partition.log
                 partition.high_watermark = min(max(committed, log.start_offset), log.end_offset)
                 self._take_role(partition, state, image)
-        except (OSError, BrokerError) as error:
+        except Exception as error:
             if name in self.partitions:
                 self._put_to_sleep(self.partitions[name], directory)
             if isinstance(error, BrokerError):
                 raise  # which the log has told its directory of
+            if not isinstance(error, OSError):
+                if self.is_starting():
+                    raise
+                directory.bug(error)
+                raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the log could not be opened: {error}") from error
             directory.judge(error)
             raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
         return partition
@@ -313,12 +313,14 @@ class PartitionTable:
         if known is not None and known.topic_id == topic.id:
             try:
                 self._take_role(known, state, image)
-            except (OSError, BrokerError) as error:
+            except Exception as error:
                 if name in self.partitions:  # and not offline with its directory
                     directory = next(each for each in self.directories if each.logs.get(name) is known.log)
                     self._put_to_sleep(known, directory)
                     if isinstance(error, OSError):
                         directory.judge(error)
+                if not isinstance(error, (OSError, BrokerError)):
+                    raise  # it is reported (P6); the partition has no role until it is woken
             return config
         sleeper = self.asleep.get(name)
         if sleeper is not None and sleeper.topic_id == topic.id:
@@ -338,14 +340,16 @@ class PartitionTable:
             self.roles.assume(partition, state, image)
 
     def _make(self, name: Name, topic_id: bytes, state: PartitionState, config: LogConfig) -> None:
-        """Open or create a log. Without room it stays unmade, and any other failure takes the directory offline."""
-        self._unmade.pop(name, None)
+        """Open or create a log; what fails takes the directory offline. Without room, or for a bug, it stays unmade."""
+        is_news = self._unmade.pop(name, None) is None
         self._offline.discard(name)
         try:
             opened = self._open(name, topic_id, state, config)
-        except (OSError, BrokerError):  # a log that could not be opened has told its directory of it
+        except Exception as error:
             self._unmade[name] = (topic_id, state, config)
-            return
+            if not isinstance(error, (OSError, BrokerError)) and (is_news or self.is_starting()):
+                raise  # the first time, to be reported
+            return  # a log that could not be opened has told its directory of it
         if opened is None:
             self._offline.add(name)
         else:

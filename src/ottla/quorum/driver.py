@@ -29,6 +29,7 @@ from ottla.raft.event import (
     Append,
     Event,
     Failure,
+    Gone,
     Received,
     Request,
     Response,
@@ -245,6 +246,10 @@ class Driver:
         """Take a request in; `reply` gets the answer, now or later, or never should this node stop."""
         self.step(Request(reply, request, version, listener))
 
+    def forget(self, reply: Callable[[Message], None]) -> None:
+        """Take note that whoever would get this reply has gone."""
+        self.step(Gone(reply))
+
     # Writing
 
     def _write(self, ready: Ready) -> None:
@@ -360,7 +365,9 @@ class Driver:
         try:
             if chunk.position == 0:
                 if self._part is not None:
+                    # Of a download that was given up. Only one takes room on the disk.
                     self._part.close()
+                    disk.remove(self._part.path)
                 disk.remove(path)
                 self._part = disk.open(path)
             assert self._part is not None, "a snapshot is fetched from its beginning"

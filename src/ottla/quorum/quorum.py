@@ -269,6 +269,10 @@ class Quorum(Generic[M]):
         """Take a request of another replica, or about them, in."""
         self.driver.serve(request, version, listener, reply)
 
+    def forget(self, reply: Callable[[Message], None]) -> None:
+        """Whoever would get this reply has gone: what it asked for waits no longer."""
+        self.driver.forget(reply)
+
     def close(self) -> None:
         """Make all that was appended durable, and leave the log so that the next start is quick."""
         if self._loaded is None or self._snapshotting is None or self._driver is None:

@@ -29,6 +29,13 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Gone:
+    """Whoever sent the request with this token has gone: nobody would hear an answer."""
+
+    token: object
+
+
+@dataclass(frozen=True, slots=True)
 class Response:
     """Somebody answers the request with this id that was sent to this node."""
 
@@ -118,6 +125,7 @@ Event = (
     Start
     | Tick
     | Request
+    | Gone
     | Response
     | Failure
     | Append

@@ -13,11 +13,11 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ottla.raft.election_state import ElectionState
+from ottla.raft.parking import ParkedFetches
 from ottla.raft.progress import UNKNOWN, Progress
 from ottla.raft.voters import ReplicaKey, Voters
 
 if TYPE_CHECKING:
-    from ottla.raft.parking import Parked
     from ottla.raft.voter_change import VoterChange
 
 OBSERVER_SESSION_MS = 300_000
@@ -74,7 +74,7 @@ class Leader:
         self.begin_deadline = now
         self.change: VoterChange | None = None
         self.resigns = False
-        self.parked: list[Parked] = []
+        self.parked = ParkedFetches()
         # Where voters do not stand in the log: what they told of themselves, for the upgrade that writes them there.
         self.told_voters: Voters | None = None
         self.told_version: int | None = None

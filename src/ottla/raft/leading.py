@@ -70,7 +70,9 @@ def poll_leader(replica: Replica, now: int) -> int | None:
             if node is not None:
                 send(replica, node, lambda key=key: begin_quorum_epoch.ask(replica, key), now)  # type: ignore[misc]
         leader.begin_deadline = now + leader.begin_interval_ms
-    deadlines = [leader.begin_deadline, *(each.deadline for each in leader.parked)]
+    deadlines = [leader.begin_deadline]
+    if (waits_until := leader.parked.deadline) is not None:
+        deadlines.append(waits_until)
     if len(leader.voters) > 1:
         deadlines.append(leader.check_deadline)
     if leader.change is not None:

@@ -37,6 +37,7 @@ from ottla.raft.event import (
     Append,
     Event,
     Failure,
+    Gone,
     Received,
     Request,
     Resign,
@@ -248,6 +249,11 @@ class Raft:
         if answered is not None:
             self.replica.outbox.reply(event.token, answered)
 
+    def _gone(self, event: Gone, now: int) -> None:
+        role = self.replica.role
+        if isinstance(role, Leader):
+            role.parked.drop(event.token)
+
     def _response(self, event: Response, now: int) -> None:
         replica, node_id, request_id = self.replica, event.node_id, event.request_id
         if replica.peers.expects(node_id, request_id):
@@ -340,6 +346,7 @@ _HAPPENS: dict[type, Callable[[Raft, Any, int], None]] = {
     Start: Raft._start,
     Tick: Raft._tick,
     Request: Raft._request,
+    Gone: Raft._gone,
     Response: Raft._response,
     Failure: Raft._failure,
     Append: Raft._append,

@@ -316,6 +316,6 @@ class Replica:
     def _leave(self) -> None:
         role = self.role
         if isinstance(role, Leader):
-            self.orphans += role.parked
+            self.orphans += role.parked.take_all()
             self.dropped_change = role.change
         self.peers.forget_all()

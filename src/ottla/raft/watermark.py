@@ -32,15 +32,11 @@ def advance(replica: Replica) -> None:
 def wake(replica: Replica, *, all_of_them: bool = False) -> None:
     """Answer the parked fetches that there is something for."""
     leader = replica.leader
-    parked = leader.parked
-    if not parked:
-        return
-    end_offset = replica.outline.end_offset
-    leader.parked = [] if all_of_them else [each for each in parked if each.fetch_offset >= end_offset]
-    for each in parked:
-        if all_of_them or each.fetch_offset < end_offset:
-            message = reply_with_records(replica, each.request, each.fetch_offset, each.size_bytes_max)
-            replica.outbox.reply(each.request.token, message)
+    parked, end_offset = leader.parked, replica.outline.end_offset
+    woken = parked.take_all() if all_of_them else parked.take(lambda each: each.fetch_offset < end_offset)
+    for each in woken:
+        message = reply_with_records(replica, each.request, each.fetch_offset, each.size_bytes_max)
+        replica.outbox.reply(each.request.token, message)
 
 
 def settle(replica: Replica, change: VoterChange, code: ErrorCode, message: str | None = None) -> None:

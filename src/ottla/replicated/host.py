@@ -13,7 +13,8 @@ H5  Decisions that do not look at each other's records may be gathered, and writ
     whether the journal refused it or its records cannot be encoded.
 H6  A reply that has waited until its deadline is answered REQUEST_TIMED_OUT. Its records stay in the log and in the
     machine, and may be committed later: its effects are performed then.
-H7  A callback that breaks is reported, and keeps no other reply from leaving; so is an append that breaks.
+H7  With rules, what breaks is reported, and keeps no reply from leaving: a callback, a decision, an append. Whoever
+    waits for a decision that broke hears UNKNOWN_SERVER_ERROR, once. `attempt` raises it instead.
 H8  A machine that breaks while it takes in what was appended is not what the log says: it is given up.
 
     submit() --append, apply--> waiting --commit()--> replied
@@ -95,6 +96,7 @@ class Host(Generic[M]):
     __slots__ = (
         "_all_written",
         "_dropped",
+        "_end_offset",
         "_excuse",
         "_gathered",
         "_journal",
@@ -126,7 +128,10 @@ class Host(Generic[M]):
         self._late = 0
         # Where the last record about a name ends, for names with records that are not committed yet, oldest first.
         self._written: dict[Hashable, int] = {}
-        # Where the last record ends that may be about any name.
+        # Where the last record ends that the machine has seen. The log may go on: nobody would tell this host when a
+        # record that somebody else has written, as a client's marker, is committed.
+        self._end_offset = journal.end_offset
+        # Where the last of those ends that may be about any name.
         self._all_written = journal.end_offset
         self._dropped: BrokerError | None = None
 
@@ -151,8 +156,21 @@ class Host(Generic[M]):
 
         With `names`, the decision depends on records about these alone.
         """
+        try:
+            self.attempt(decide, done, now, names)
+        except Exception as error:  # noqa: BLE001  # H7
+            self._broke(done, error)
+
+    def attempt(
+        self,
+        decide: Callable[[M, Millis], Decision[R]],
+        done: Done[R],
+        now: Millis,
+        names: Iterable[Hashable] | None = None,
+    ) -> None:
+        """Do what `submit` does, but raise what breaks (H7), without a call of `done`."""
         if self._dropped is not None:
-            done(self._dropped)
+            self._tell(done, self._dropped)
             return
         if self._gathered:
             self.write(now)
@@ -177,14 +195,17 @@ class Host(Generic[M]):
         For decisions that are the same whether the records of others like it have been applied or not.
         """
         if self._dropped is not None:
-            done(self._dropped)
+            self._tell(done, self._dropped)
             return False
         try:
             decision = decide(self.machine, now)
+            assert decision.transactional is None, "records of a transaction have a batch of their own"
         except BrokerError as error:
             self._refuse(done, error)
             return False
-        assert decision.transactional is None, "records of a transaction have a batch of their own"
+        except Exception as error:  # noqa: BLE001  # H7
+            self._broke(done, error)
+            return False
         gathered = self._gathered
         if not decision.records and (not gathered or decision.is_refusal):
             self._hold(done, decision, names)
@@ -220,19 +241,16 @@ class Host(Generic[M]):
                     self._record(decision, now)
             except BrokerError as error:
                 self._refuse(done, error)
-            except Exception as error:
-                if self._rules is None:
-                    raise
-                self._rules.broke(error)
-                self._refuse(done, BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR))
+            except Exception as error:  # noqa: BLE001  # H7
+                self._broke(done, error)
             else:
                 self._hold(done, decision, names)
 
     def expire(self, now: Millis) -> None:
-        """Tell the machine the time, if it waits for it."""
+        """Tell the machine the time, if it waits for it; raise what breaks."""
         deadline = self.machine.deadline
         if self._dropped is None and deadline is not None and now >= deadline:
-            self.submit(lambda machine, moment: machine.expire(moment), nobody, now)
+            self.attempt(lambda machine, moment: machine.expire(moment), nobody, now)
 
     def commit(self, offset: int) -> None:
         """Let out every reply that has seen nothing at or above `offset`."""
@@ -269,8 +287,11 @@ class Host(Generic[M]):
             self._tell(done, error)
 
     def written_otherwise(self) -> None:
-        """The journal has grown by records that others wrote and the machine has taken in, about any name."""
-        self._all_written = self._journal.end_offset
+        """The journal has grown by records that others wrote and the machine has taken in, about any name.
+
+        Whoever calls sees to it that `commit` is called for them.
+        """
+        self._all_written = self._end_offset = self._journal.end_offset
 
     def drop(self, error: BrokerError | None = None) -> None:
         """Leadership is gone: refuse what waits and whatever may still come."""
@@ -294,25 +315,26 @@ class Host(Generic[M]):
             self._apply(partial(apply_pending, transactional[0]), offsets, records)
 
     def _apply(self, apply: Callable[[int, Any], None], offsets: range, records: Sequence[object]) -> None:
+        self._end_offset = offsets.stop
         try:
             for offset, record in zip(offsets, records, strict=True):
                 apply(offset, record)
+            if self._rules is not None and offsets.stop > self._journal.committed_offset:
+                name_of, written = self._rules.name_of, self._written
+                for record in records:
+                    name = name_of(record)
+                    written.pop(name, None)  # so that the oldest stay in front
+                    written[name] = offsets.stop
         except Exception as error:
             if self._rules is None:
                 raise
             self._rules.diverged(error)
             raise self._dropped or BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR) from error
-        if self._rules is not None and offsets.stop > self._journal.committed_offset:
-            name_of, written = self._rules.name_of, self._written
-            for record in records:
-                name = name_of(record)
-                written.pop(name, None)  # so that the oldest stay in front
-                written[name] = offsets.stop
 
     def _hold(self, done: Done[R], decision: Decision[R], names: Iterable[Hashable] | None) -> None:
         """Keep an answer until all that it has seen is committed; it may be already."""
         committed_offset = self._journal.committed_offset
-        offset = self._journal.end_offset
+        offset = self._end_offset
         if offset > committed_offset and not decision.records:
             if decision.is_refusal:
                 self._answer(done, decision)
@@ -337,6 +359,13 @@ class Host(Generic[M]):
 
     def _refuse(self, done: Callable[[Any], None], error: BrokerError) -> None:
         self._tell(done, self._excused(error))
+
+    def _broke(self, done: Callable[[Any], None], error: Exception) -> None:
+        """Report what broke a decision, and refuse that one alone (H7). It is to be called while it is handled."""
+        if self._rules is None:
+            raise error
+        self._rules.broke(error)
+        self._refuse(done, BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR))
 
     def _excused(self, error: BrokerError) -> BrokerError:
         return error if self._excuse is None else self._excuse(error)

@@ -95,6 +95,7 @@ class ShareState:
         elif isinstance(value, ShareUpdateValue):
             known = self.states.get(where)
             self.states[where] = PartitionState.of_update(value) if known is None else known.updated(value)
+            self._offsets.setdefault(where, offset)  # K4: without a snapshot, this is all that the log holds of it
             self._leader_epochs[where] = max(value.leader_epoch, self._leader_epochs.get(where, UNKNOWN))
         elif isinstance(key, ShareSnapshotKey):
             for table in (self.states, self._leader_epochs, self._state_epochs, self._offsets):

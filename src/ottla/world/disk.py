@@ -71,9 +71,21 @@ def pin_all(files: Iterable[File]) -> None:
             file.pins += 1
             pinned.append(file)
     except BaseException:
-        for file in pinned:
-            file.pins -= 1
+        with contextlib.suppress(OSError):
+            unpin_all(pinned)
         raise
+
+
+def unpin_all(files: Iterable[File]) -> None:
+    """Take the pins of a thread away, all of them; raise the first error of those that are closed with it."""
+    failure: OSError | None = None
+    for file in files:
+        try:
+            file.pins -= 1
+        except OSError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
 
 
 class Lock(Protocol):

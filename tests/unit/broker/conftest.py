@@ -44,6 +44,13 @@ CLUSTER_ID = "Q2x1c3RlcklkT2ZUZXN0cw"
 LISTENER = "PLAINTEXT"
 
 
+class ConnectionStandIn(SimpleNamespace):
+    """What handlers use of a connection; as one, it is the key of what waits for it."""
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
 class StillClock:
     """A clock that a test moves."""
 
@@ -158,7 +165,7 @@ class Station:
             self.broker, {OFFSETS.name: self.broker.coordination.groups}
         )
         self.broker.share = ShareCoordination(self.broker, self.reports.append)
-        self.connection = SimpleNamespace(
+        self.connection = ConnectionStandIn(
             listener=LISTENER,
             peer="127.0.0.1",
             closed=False,

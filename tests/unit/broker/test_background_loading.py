@@ -8,7 +8,7 @@ import pytest
 from ottla.log.log import Log
 from ottla.node.chores import Chores
 from ottla.partition.partition import Partition
-from ottla.partition.table import Sleeper
+from ottla.partition.table import PartitionTable, Sleeper
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.records.metadata import PartitionRecord, TopicRecord
 from tests.unit.broker.test_replication import Cluster
@@ -44,6 +44,62 @@ def test_a_partition_that_cannot_be_woken_is_tried_again_after_the_others(statio
         assert list(station.table.asleep) == [("a", 0)]
     assert not station.table.wake_some(1)
     assert station.table.by_name("a", 0).topic == "a"
+
+
+@pytest.mark.parametrize("step", ["opened", "begin_epoch"])
+def test_a_bug_in_one_partition_keeps_no_other_from_being_woken(station, monkeypatch, step):
+    for topic in ("a", "b"):
+        station.create(topic)
+    asleep(station, "a", "b")
+    station.table._unmade["c", 0] = None, None, None
+    with monkeypatch.context() as broken:
+        begin, opened = Log.begin_epoch, PartitionTable._opened
+
+        def begin_epoch(self, leader_epoch):
+            if self.topic == "a":
+                raise RuntimeError("unforeseen")
+            begin(self, leader_epoch)
+
+        def open_log(self, name):
+            if name == ("a", 0):
+                raise RuntimeError("unforeseen")
+            return opened(self, name)
+
+        if step == "opened":
+            broken.setattr(PartitionTable, "_opened", open_log)
+        else:
+            broken.setattr(Log, "begin_epoch", begin_epoch)
+        assert not station.table.wake_some(1)
+        assert list(station.table.asleep) == [("b", 0), ("a", 0)]
+        assert station.table.wake_some(1)
+        assert list(station.table.asleep) == [("a", 0)]
+        assert "unforeseen" in station.reports[-1]
+        with pytest.raises(BrokerError) as refused:
+            station.table.by_name("a", 0)
+        assert refused.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert ("c", 0) in station.table._unmade, "it is kept, though it could not be made"
+    assert not station.table.wake_some(1)
+    assert station.table.by_name("a", 0).topic == "a"
+
+
+def test_a_bug_as_a_replica_takes_its_role_leaves_it_without_one_until_it_is_woken(tmp_path, monkeypatch):
+    """It would go on in its earlier role, and in an epoch that is over."""
+    cluster = Cluster(tmp_path)
+    node = cluster.nodes[1]
+    node.table.report = cluster.reports.append
+    with monkeypatch.context() as broken:
+
+        def assume(*arguments):
+            raise RuntimeError("unforeseen")
+
+        broken.setattr(node.roles, "assume", assume)
+        cluster.elect(2, [1, 2, 3])
+        assert list(node.table.asleep) == [("t", 0)]
+        assert "unforeseen" in cluster.reports[-1]
+        assert not node.table.wake_some(5)
+    node.table.wake_some(5)
+    assert node.partition.leader_epoch == cluster.nodes[2].partition.leader_epoch
+    assert not node.partition.is_leader
 
 
 def test_whatever_fails_in_the_background_is_reported_and_goes_on():

@@ -12,6 +12,7 @@ from ottla.broker.internal_topics import OFFSETS, TRANSACTIONS, make
 from ottla.broker.markers import Marker
 from ottla.broker.transaction_coordination import HostedTransactions, TransactionCoordination
 from ottla.groups.machine import Groups
+from ottla.groups.offset_records import Place, tombstone
 from ottla.partition.journal import PartitionJournal
 from ottla.partition.partition import Partition
 from ottla.replicated.decision import Decision
@@ -425,10 +426,75 @@ def test_the_end_of_a_transaction_is_recorded_though_its_log_broke_once(station,
 
     monkeypatch.setattr(Partition, "append_own", breaks)
     assert writer.end(committed=True) == 0
-    assert "could not be recorded, which is tried again" in station.reports[-1]
+    assert "OSError(24, 'no')" in station.reports[-1]
     station.settle(1_000)
     assert len(appends) == 3
     assert writer.add("t") == [0]
+
+
+def test_a_decision_that_breaks_is_answered_and_reported(station):
+    """Whoever is called back later has nobody above to answer its client."""
+    afresh(station)
+    assert commit(station, "g", "t", 5) == 0
+    groups, outcomes, reports = station.broker.coordination.groups, [], len(station.reports)
+
+    def breaks(machine, now):
+        raise RuntimeError("unforeseen")
+
+    groups.submit(partition_of("g", 2), breaks, outcomes.append, ("g",))
+    groups.gather(partition_of("g", 2), breaks, outcomes.append, ("g",))
+    station.settle()
+    assert [outcome.code for outcome in outcomes] == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2
+    assert ["unforeseen" in report for report in station.reports[reports:]] == [True] * 2
+    assert committed(station, "g", "t") == 5
+
+
+@pytest.mark.parametrize("what", ["step", "append"])
+def test_long_work_that_breaks_is_reported_and_over(station, monkeypatch, what):
+    afresh(station)
+    assert commit(station, "g", "t", 5) == 0
+    groups, begun, reports = station.broker.coordination.groups, [], len(station.reports)
+
+    def begin(machine):
+        begun.append(machine)
+        return steps()
+
+    def steps():
+        if what == "step":
+            raise RuntimeError("unforeseen")
+        yield Decision(None, (tombstone(Place("g", "t", 1)),))
+
+    def breaks(*arguments):
+        raise RuntimeError("unforeseen")
+
+    with monkeypatch.context() as broken:
+        if what == "append":
+            broken.setattr(Partition, "append_own", breaks)
+        groups.tell_all(begin)
+        station.settle()
+    station.settle(5_000)
+    assert len(begun) == len(groups.machines), "it is not begun again"
+    assert ["unforeseen" in report for report in station.reports[reports:]] == [True] * len(begun)
+    assert committed(station, "g", "t") == 5
+
+
+def test_a_timer_that_breaks_is_reported_and_tried_again(station, monkeypatch):
+    afresh(station)
+    assert commit(station, "g", "t", 5) == 0
+    machine = station.broker.coordination.groups.machine(partition_of("g", 2))
+    expire, calls = Groups.expire, []
+
+    def breaks(self, now):
+        calls.append(now)
+        if len(calls) == 1:
+            raise RuntimeError("unforeseen")
+        return expire(self, now)
+
+    monkeypatch.setattr(Groups, "expire", breaks)
+    station.settle(machine.deadline - station.clock.ms + 1)
+    assert "unforeseen" in station.reports[-1]
+    station.settle(1_100)
+    assert len(calls) > 1
 
 
 def test_a_listener_that_breaks_keeps_no_marker_from_being_reported(station, monkeypatch):

@@ -9,6 +9,7 @@ from ottla.broker.apis.describe_log_dirs import API as DESCRIBE
 from ottla.broker.apis.incremental_alter_configs import API as ALTER_CONFIGS
 from ottla.broker.directories import record_misplaced
 from ottla.log.config import LogConfig
+from ottla.log.log import Log
 from ottla.metadata.directory import UNASSIGNED
 from ottla.partition import move as module
 from ottla.partition.copy import agreed_end, cut_to
@@ -385,6 +386,55 @@ def test_a_sync_that_fails_ends_the_move(station):
     assert home(station)[1] is source
     assert target.offline is not None
     assert "has failed" in station.reports[-1]
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EMFILE])
+@pytest.mark.parametrize("step", ["files", "names"])
+def test_a_sync_that_fails_within_the_swap_takes_its_directory_offline(station, monkeypatch, step, number):
+    station.create("t")
+    station.produce("t", count=3)
+    partition, source, target = home(station)
+    disk, failed = type(target.disk), []
+    sync_dir = disk.sync_dir
+
+    def fail(*_):
+        failed.append(1)
+        raise OSError(number, "the sync has failed")
+
+    if step == "files":
+        monkeypatch.setattr(Log, "sync", fail)
+    else:
+
+        def sync_names(self, path):
+            return fail() if path == target.path and ("t", 0) in target.logs else sync_dir(self, path)
+
+        monkeypatch.setattr(disk, "sync_dir", sync_names)
+    station.broker.mover.start(partition, target)
+    station.timers.run()
+    assert len(failed) == 1, "it is not tried again"
+    assert (target.offline is not None) == (number != errno.EMFILE), "without descriptors it could not begin"
+    assert home(station)[1] is source
+    assert not station.broker.mover.moves
+    monkeypatch.undo()
+    station.produce("t")
+    assert partition.log.end_offset == 4
+
+
+def test_a_sync_that_fails_is_heard_though_the_mover_was_stopped(station):
+    class Later:
+        def run(self, work, done):
+            self.done = done
+
+    station.create("t")
+    station.produce("t")
+    partition, _, target = home(station)
+    worker = Later()
+    mover = Mover(station.table, worker, station.timers, lambda *_: None, station.reports.append)
+    mover.start(partition, target)
+    station.timers.run()
+    mover.stop()
+    worker.done(None, OSError(errno.EIO, "disk on fire"))
+    assert target.offline is not None, "or a clean stop would vouch for what it has"
 
 
 def test_a_log_that_cannot_be_read_ends_the_move_and_not_the_mover(station, monkeypatch):

@@ -632,3 +632,63 @@ def test_what_nobody_expects_of_one_partition_does_not_end_the_fetching(cluster,
     assert len(struck) == 3
     assert cluster.watermarks() == [1, 1, 1]
     assert any("nobody expects this" in text for text in cluster.reports)
+
+
+@pytest.mark.parametrize("where", ["asking", "asked", "answered", "throttling"])
+def test_what_nobody_expects_of_a_request_does_not_end_the_fetching(cluster, monkeypatch, where):
+    struck = []
+
+    def struck_by(call):
+        def strike(*arguments, **how):
+            if len(struck) < 3:
+                struck.append(1)
+                if where == "asked":
+                    call(*arguments, **how)  # and it is answered all the same
+                raise RuntimeError("nobody expects this")
+            return call(*arguments, **how)
+
+        return strike
+
+    if where == "answered":
+        monkeypatch.setattr(fetcher.Fetcher, "_take", struck_by(fetcher.Fetcher._take))
+    elif where == "throttling":
+        monkeypatch.setattr(fetcher.Fetcher, "_hold_back", struck_by(fetcher.Fetcher._hold_back))
+        for node in cluster.nodes.values():
+            monkeypatch.setattr(node.roles.throttles.taking, "named", {("t", 0): None})
+    else:
+        monkeypatch.setattr(Wire, "ask", struck_by(Wire.ask))
+    cluster.produce(b"one")
+    cluster.settle()
+    asked = len(cluster.requests)
+    for _ in range(20):
+        cluster.settle(500)
+    assert len(struck) == 3
+    assert cluster.watermarks() == [1, 1, 1]
+    assert len(cluster.requests) - asked < 120, "and it is no loop without a delay"
+    assert any("a bug of Ottla" in text and "nobody expects this" in text for text in cluster.reports)
+
+
+def test_what_nobody_expects_of_one_out_of_range_does_not_end_its_fetching(cluster, monkeypatch):
+    struck, real_cut = [], fetcher.cut_to
+
+    def cut(partition, offset):
+        if len(struck) < 3:
+            struck.append(1)
+            raise RuntimeError("nobody expects this")
+        real_cut(partition, offset)
+
+    cluster.produce(b"one")
+    cluster.cut.add(1)
+    cluster.settle(500)
+    cluster.elect(1, [1])
+    leader = cluster.nodes[1].partition
+    leader.leadership.min_isr = 1
+    cluster.produce(b"two", acks=1)
+    leader.log.truncate_fully_and_start_at(5)
+    monkeypatch.setattr(fetcher, "cut_to", cut)
+    cluster.cut.clear()
+    for _ in range(30):
+        cluster.settle(500)
+    assert len(struck) == 3
+    assert [node.partition.log.end_offset for node in cluster.nodes.values()] == [5, 5, 5]
+    assert any("a bug of Ottla" in text and "nobody expects this" in text for text in cluster.reports)

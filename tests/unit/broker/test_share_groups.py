@@ -22,6 +22,7 @@ from ottla.broker.internal_topics import OFFSETS, SHARE_STATE, make
 from ottla.broker.session import Session
 from ottla.broker.share_begin import duration_ms
 from ottla.broker.share_coordination import ShareCoordination
+from ottla.groups.share.groups import ShareGroups
 from ottla.share.key import ShareKey
 from ottla.wire.batch import read_records, scan
 from ottla.wire.control import end_transaction_batch
@@ -521,6 +522,25 @@ def test_offsets_are_moved_and_forgotten_while_nobody_is_in(shared):
     assert offsets(shared) == {}
 
 
+@pytest.mark.parametrize("error", [RuntimeError("unforeseen"), BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS)])
+def test_who_moves_offsets_is_answered_though_the_group_cannot_take_it_in(shared, monkeypatch, error):
+    shared.create("t")
+    member = Member(shared).join("t")
+    assert member.beat(epoch=-1) == 0
+    member.close()
+    alter = AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic
+    wish = alter.AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=3)
+    move = AlterShareGroupOffsetsRequest(group_id="g", topics=[alter(topic_name="t", partitions=[wish])])
+
+    def breaks(*arguments):
+        raise error
+
+    monkeypatch.setattr(ShareGroups, "state_initialized", breaks)
+    answer = shared.ask(alter_share_group_offsets.API, move)
+    code = error.code if isinstance(error, BrokerError) else ErrorCode.UNKNOWN_SERVER_ERROR
+    assert answer.error_code in (code, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
 def test_groups_are_described(shared):
     shared.create("t", partitions=2)
     Member(shared).join("t")
@@ -693,3 +713,19 @@ def test_a_mode_of_acquiring_that_is_none(shared):
     assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     assert member.take(share_acquire_mode=1, max_records=2) == [(1, 2, 1)], "what was said holds all the same"
     assert offsets(shared) == {("t", 0): (0, 3)}
+
+
+def test_what_is_named_often_is_described_twice_at_most(shared):
+    shared.create("t")
+    Member(shared).join("t")
+    asked = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
+    topic = asked.DescribeShareGroupOffsetsRequestTopic
+    topics = [topic(topic_name=name, partitions=[0] * 50) for name in ("t", "absent") for _ in range(20)]
+    request = DescribeShareGroupOffsetsRequest(groups=[asked(group_id="g", topics=topics)] * 100)
+    answer = shared.ask(describe_share_group_offsets.API, request)
+    assert [group.group_id for group in answer.groups] == ["g", "g"]
+    for group in answer.groups:
+        named = [
+            (each.topic_name, part.partition_index) for each in group.topics for part in each.partitions
+        ]
+        assert sorted(named) == [("absent", 0), ("t", 0)]

@@ -211,3 +211,28 @@ def test_another_leads_when_the_leader_does_not_come():
     assert party.answer(token).leader == two
     assert party.members() == [two]
     assert one not in party.members()
+
+
+def test_what_the_members_of_all_groups_hold_is_bounded():
+    party = Party()
+    party.machine.shelf.tally.members.bytes_max = 100_000
+    large = (("range", bytes(40_000)),)
+    for name in ("a", "b"):
+        party.group = name
+        member_id, _ = party.enter(protocols=large)
+    party.group = "c"
+    _, refused = party.enter(protocols=large)
+    assert party.code(refused) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert party.answer(party.join()).error_code == ErrorCode.MEMBER_ID_REQUIRED, "little things come in always"
+    party.group = "b"
+    again = party.join(member_id, protocols=large)  # its own does not count twice
+    assert party.answer(again) is None
+    party.pass_time(DELAY_MS * 4)
+    assert party.code(again) == ErrorCode.NONE
+    synced = party.sync(member_id, assignments={member_id: bytes(40_000)})
+    assert party.code(synced) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    party.leave((member_id, None))
+    party.pass_time(1_000)
+    party.group = "c"
+    _, admitted = party.enter(protocols=large)
+    assert party.answer(admitted) is None, "it waits for others, as the first of its group"

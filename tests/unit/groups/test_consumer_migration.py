@@ -113,18 +113,18 @@ class Elder:
         return ErrorCode(response.members[0].error_code)
 
 
-def classic_group(stage, count=1, **fields):
-    """Return members of a stable classic group, the first of whom has everything."""
+def classic_group(stage, count=1, given=None, **fields):
+    """Return members of a stable classic group, the first of whom has everything, or all of whom what is given."""
     members = [Elder(stage, **fields) for _ in range(count)]
     for each in members:
         each.join()
-    stage.pass_time(3_000)
+    stage.pass_time(3_000 * count)  # who joins meanwhile makes it longer
     for each in members:
         each.answer()
     everything = {("foo", partition) for partition in range(stage.topics.find("foo").partitions)}
     members[0].sync(
         *(
-            Given(member_id=each.id, assignment=written(everything if each is members[0] else ()))
+            Given(member_id=each.id, assignment=given or written(everything if each is members[0] else ()))
             for each in members
         )
     )
@@ -205,6 +205,27 @@ def test_what_a_custom_assignor_added_would_be_lost():
     elder.sync(Given(member_id=elder.id, assignment=written({("foo", 0)}, user_data=b"more")))
     response = stage.refused(ErrorCode.GROUP_ID_NOT_FOUND, member_id="new")
     assert "custom assignor" in response.error_message
+
+
+@pytest.mark.parametrize("topics", [("foo",), ("foo", "bar")])
+def test_partitions_that_do_not_exist_or_are_assigned_twice_are_left_out(topics):
+    """What a classic leader assigns is a client's word; the assignors index by it."""
+    stage = Stage(foo=4, bar=2)
+    wrong = written({("foo", partition) for partition in (-1, 0, 1, 2, 3, 4, 2**31 - 1)} | {("absent", 0)})
+    elders = classic_group(stage, 2, given=wrong)
+    assert len(elders[0].owned) == 8
+    newcomer = stage.consumer("new", subscribed_topic_names=list(topics))
+    newcomer.step()
+    assert stage.group.kind is Kind.CONSUMER
+    assert durable(stage.fresh()) == durable(stage.machine)
+    shared = [
+        (topic, partition)
+        for target in stage.group.targets.values()
+        for topic, partitions in target.items()
+        for partition in partitions
+    ]
+    found = [stage.topics.find(name) for name in topics]
+    assert sorted(shared) == sorted((facts.id, each) for facts in found for each in range(facts.partitions))
 
 
 def test_a_classic_member_joins_a_consumer_group():

@@ -2,8 +2,10 @@
 
 import pytest
 
+from ottla.replicated.keyed import KeyedRecord
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from ottla.wire.records.classic_group import GroupMetadataKey
 from ottla.wire.uuid import ZERO_UUID
 from tests.unit.groups.test_classic_party import DELAY_MS, Party, topic_id
 from tests.unit.groups.test_offsets import commit, delete, fetch
@@ -146,3 +148,15 @@ def test_what_was_committed_for_a_newer_topic_of_the_name_meanwhile_stays():
     party.bench.take_steps(steps)
     assert fetch(party, group="a") == {("bills", 0): 6}
     assert fetch(party, group="b") == {("orders", 0): 7, ("bills", 0): 6}
+
+
+def test_transactions_of_a_group_that_is_gone_by_its_record_bring_it_back():
+    """The tombstones of its offsets may be missing from the log; two markers follow."""
+    party = Party()
+    commit_in(party, {("orders", 0): 5}, producer_id=1)
+    commit_in(party, {("bills", 0): 6}, producer_id=2)
+    party.machine.apply(9, KeyedRecord(GroupMetadataKey(group=party.group), None))
+    for producer_id in (1, 2):
+        party.bench.end_transaction(producer_id, committed=True)
+    assert party.group in party.machine.shelf.groups, "or nobody would look when they expire"
+    assert fetch(party) == {("orders", 0): 5, ("bills", 0): 6}

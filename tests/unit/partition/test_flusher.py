@@ -177,6 +177,87 @@ def test_a_sync_that_began_before_a_cut_means_nothing(directory):
     assert partition.durable_offset == 1
 
 
+def beside(log):
+    """What a sync of the log would cover, other than batches; it is put back."""
+    found = {file.path for file in log.unsynced() if not file.path.endswith(".log")}
+    log.not_synced()
+    return found
+
+
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="Linux tells of descriptors")
+@pytest.mark.parametrize("what", ["cut", "asleep", "moved and cut"])
+def test_a_sync_whose_result_does_not_count_is_done_again_for_the_same_files(directory, monkeypatch, what):
+    worker, turn = HeldWorker(), Turn()
+    partition = partition_of(directory, AckFlusher([worker], turn, pytest.fail))
+    log = partition.log
+    partition.append(batch(3), NOW)
+    partition.append(batch(3), NOW)
+    files = beside(log)
+    assert files, "new files are to be synced, and their names"
+    log.rest()
+    before = descriptors()
+    turn.end()
+    if what == "asleep":
+        partition.fail(BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+    else:
+        cut_to(partition, 3)
+    if what == "moved and cut":
+        other = directory.create_log("t", 1, bytes(16), LogConfig())
+        other.append_as_follower(log.read(0, 1 << 20, 3))
+        partition.log = other
+    worker.finish()
+    assert partition.durable_offset == 0
+    synced, real = set(), RealFile.sync
+    monkeypatch.setattr(RealFile, "sync", lambda self: (synced.add(self.path), real(self)))
+    if what == "asleep":
+        assert not worker.jobs
+        assert beside(log) == files
+    else:
+        worker.finish()
+        assert partition.durable_offset == 3
+    if what == "cut":
+        assert synced >= {path for path in files if os.path.isfile(path)}
+        assert (log.recovery_point, beside(log)) == (3, set())
+    for each in {log, partition.log}:
+        each.rest()
+    assert descriptors() == before
+
+
+def test_a_sync_that_fails_for_one_put_to_sleep_takes_its_directory_offline(directory, monkeypatch):
+    station = Station(directory)
+    station.write("a")
+    station.turn.end()
+    station.partitions[0].fail(BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+    break_syncs_of(monkeypatch, "a", OSError(errno.EIO, "lost"))
+    station.worker.finish()
+    assert [topic for topic, _ in station.failed] == ["a"], "its log would be synced again by the next partition"
+
+
+def test_a_descriptor_that_cannot_be_closed_is_a_failed_sync(directory, monkeypatch):
+    station = Station(directory)
+    station.write("a", "b")
+    station.turn.end()
+    file = station.partitions[0].log.segments[-1].file
+    file.close()  # once the sync is done
+    close, descriptor = os.close, file._fd
+
+    def closes(fd):
+        close(fd)
+        if fd == descriptor:
+            raise OSError(errno.EIO, "lost")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "close", closes)
+        station.worker.finish()
+    assert station.heard == [("a", ErrorCode.KAFKA_STORAGE_ERROR), ("b", None)]
+    assert [topic for topic, _ in station.failed] == ["a"]
+    assert all(file.pins == 0 for partition in station.partitions for file in partition.log.unsynced())
+
+
 def test_a_sync_in_os_mode_takes_nothing_back_that_came_while_it_ran(directory):
     worker, turn, heard = HeldWorker(), Turn(), []
     flusher = OsFlusher(AckFlusher([worker], turn, pytest.fail))

@@ -44,3 +44,14 @@ def test_a_sole_replica_leads_at_once() -> None:
     partition = replica()
     made.assume(partition, state(1), Mock())
     assert partition.is_leader
+
+
+def test_what_a_replica_had_before_it_was_alone_is_committed() -> None:
+    """It followed, and has all of it on its disk: with no other replica left nothing has to be waited for."""
+    made, _ = roles(is_registered=True)
+    partition = replica()
+    partition.follow(1)
+    partition.log.end_offset = partition.durable_offset = 7
+    assert partition.high_watermark == 0
+    made.assume(partition, state(1), Mock())
+    assert partition.high_watermark == 7

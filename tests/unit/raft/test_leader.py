@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from ottla.raft.event import Append, Start
-from ottla.raft.parking import WAIT_MS_MAX
+from ottla.raft.event import Append, Gone, Request, Start
+from ottla.raft.parking import WAIT_MS_MAX, Parked, ParkedFetches
+from ottla.raft.ready import Reply
 from ottla.raft.voters import Address
 from ottla.wire.control import ControlType
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest, BeginQuorumEpochResponse
 from ottla.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
-from ottla.wire.messages.fetch import FetchResponse
+from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 from tests.unit.raft.bench import Bench, batch, directory, fetch_request, told, vote_request
 
 
@@ -280,3 +281,36 @@ def test_no_more_fetches_wait_than_any_cluster_has(monkeypatch: pytest.MonkeyPat
         assert bench.fetch_by(7 + number, end, wait_ms=500) is None
     assert bench.fetch_by(6, end, wait_ms=500) is not None, "it is told at once that there is nothing"
     assert len(bench.leader_role.parked) == 100
+
+
+def test_who_has_gone_waits_no_longer() -> None:
+    bench = Bench(1, 2, 3).establish()
+    end = bench.raft.end_offset
+    assert bench.fetch_by(7, end, wait_ms=500) is None
+    assert bench.fetch_by(8, end, wait_ms=500) is None
+    gone, stays = [each.request.token for each in bench.leader_role.parked]
+    bench.step(Gone(gone))
+    bench.step(Gone(gone))
+    at = len(bench.said)
+    bench.append()
+    assert [each.token for each in bench.said[at:] if isinstance(each, Reply)] == [stays]
+
+
+def test_the_next_deadline_is_found_without_a_look_at_all_who_wait() -> None:
+    parked = ParkedFetches()
+    waits = [(number * 7919) % 5000 for number in range(2000)]
+    requests = [Request(object(), FetchRequest(), 17, "CONTROLLER") for _ in waits]
+    for request, wait in zip(requests, waits, strict=True):
+        parked.add(Parked(request, 0, 0, wait))
+    assert parked.deadline == min(waits)
+    parked.drop(requests[waits.index(0)].token)
+    assert parked.deadline == sorted(waits)[1]
+    assert [each.deadline for each in parked.take_due(100)] == sorted(each for each in waits if 0 < each <= 100)
+    assert parked.deadline == min(each for each in waits if each > 100)
+    assert len(parked.take(lambda each: each.deadline > 200)) == sum(each > 200 for each in waits)
+    for _ in range(10_000):
+        parked.add(Parked(requests[0], 0, 0, 9_000))
+        parked.drop(requests[0].token)
+    assert len(parked._deadlines) < 3 * len(parked) + 100, "what was answered is not kept for long"
+    parked.take_all()
+    assert (parked.deadline, len(parked)) == (None, 0)

@@ -1,7 +1,7 @@
 """Snapshots: served piece by piece, fetched piece by piece, and put in the place of the log."""
 
 from ottla.raft.event import Snapshotted, Spoiled, Trimmed
-from ottla.raft.snapshot import SnapshotId
+from ottla.raft.snapshot import SNAPSHOT_BYTES_MAX, SnapshotId
 from ottla.sim.quorum.snapshot import Content, write_snapshot
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.fetch import FetchRequest
@@ -179,3 +179,24 @@ def test_a_snapshot_that_is_here_already_is_not_fetched() -> None:
     bench.sent(FetchRequest)
     bench.answer(2, fetch_response(2, 5, snapshot=(20, 1)))
     assert not bench.sent(FetchSnapshotRequest)
+
+
+def test_sizes_that_no_snapshot_has_are_not_believed() -> None:
+    half = len(SNAPSHOT) // 2
+    for size in (2**62, SNAPSHOT_BYTES_MAX + 1, half - 1, 0, -1):
+        bench = behind()
+        bench.sent(FetchSnapshotRequest)
+        ready = bench.answer(2, piece(SNAPSHOT[:half], 0, size))
+        assert ready.chunk is None, size
+        bench.wait(1_000)
+        assert not bench.sent(FetchSnapshotRequest), "the download is given up"
+
+
+def test_a_snapshot_whose_size_changes_is_given_up() -> None:
+    half = len(SNAPSHOT) // 2
+    for size in (len(SNAPSHOT) + 1, len(SNAPSHOT) - 1, 2**40):
+        bench = behind()
+        bench.sent(FetchSnapshotRequest)
+        assert bench.answer(2, piece(SNAPSHOT[:half], 0, len(SNAPSHOT))).chunk is not None
+        bench.sent(FetchSnapshotRequest)
+        assert bench.answer(2, piece(SNAPSHOT[half:], half, size)).chunk is None

@@ -362,3 +362,66 @@ def test_an_append_that_breaks_leaves_nobody_of_those_gathered_without_an_answer
         patient.host.write(0)
     assert [getattr(reply, "code", None) for reply in replies] == [ErrorCode.UNKNOWN_SERVER_ERROR] * 2
     assert len(patient.broken) == 2
+
+
+@pytest.mark.parametrize("what", ["decision", "append"])
+def test_a_decision_that_breaks_is_reported_and_refused_once(
+    journal: Memory, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    patient = Patient(journal)
+    host, replies = patient.host, list[object]()
+
+    def breaks(*arguments: object) -> Decision[int]:
+        raise RuntimeError("unforeseen")
+
+    decide = breaks if what == "decision" else lambda machine, now: machine.add(5)
+    with monkeypatch.context() as broken:
+        if what == "append":
+            broken.setattr(type(journal), "append", breaks)
+        host.submit(decide, replies.append, 0)
+        if what == "decision":
+            assert host.gather(decide, replies.append, 0) is False
+        with pytest.raises(RuntimeError):
+            host.attempt(decide, replies.append, 0)
+    refused = 2 if what == "decision" else 1
+    assert [getattr(reply, "code", None) for reply in replies] == [ErrorCode.UNKNOWN_SERVER_ERROR] * refused
+    assert [str(error) for error in patient.broken] == ["unforeseen"] * refused
+    host.submit(lambda machine, now: machine.add(7), replies.append, 0)
+    commit(host, journal, 1)
+    assert replies[refused:] == [7], "the others are served"
+
+
+def test_without_rules_what_breaks_is_the_callers_to_hear(host: Host[Counter]) -> None:
+    def breaks(*arguments: object) -> Decision[int]:
+        raise RuntimeError("unforeseen")
+
+    for submit in (host.submit, host.gather):
+        with pytest.raises(RuntimeError):
+            submit(breaks, pytest.fail, 0)
+
+
+def test_who_breaks_over_the_refusal_of_a_dropped_host_is_told_once(journal: Memory) -> None:
+    patient = Patient(journal)
+    patient.host.drop(BrokerError(ErrorCode.NOT_COORDINATOR))
+    told: list[object] = []
+
+    def breaks(reply: object) -> None:
+        told.append(reply)
+        raise RuntimeError("unforeseen")
+
+    patient.host.submit(lambda machine, now: machine.add(1), breaks, 0)
+    assert (len(told), len(patient.broken)) == (1, 1)
+
+
+def test_nobody_waits_for_a_record_that_somebody_else_has_written(journal: Memory) -> None:
+    """A client's marker is in the log: the machine has not seen it, and nobody would say when it is committed."""
+    host: Host[Counter] = Host(Counter(), journal)
+    answers: list[object] = []
+    journal.records.append("a marker")
+    host.submit(lambda machine, now: Decision("nothing to write"), answers.append, 0)
+    assert answers == ["nothing to write"]
+    host.submit(lambda machine, now: machine.add(5), answers.append, 0)
+    host.submit(lambda machine, now: Decision("behind it"), answers.append, 0)
+    assert answers == ["nothing to write"]
+    host.commit(journal.end_offset)
+    assert answers == ["nothing to write", 5, "behind it"]

@@ -6,7 +6,7 @@ from ottla.metadata.settings.layers import BrokerValues
 from ottla.replicated.keyed import decode
 from ottla.share.batches import StateBatch, combine
 from ottla.share.key import ShareKey, state_partition
-from ottla.share.record import KINDS
+from ottla.share.record import KINDS, PartitionState, snapshot_record
 from ottla.share.state import COLD_MS, Initialize, ShareState, Write
 from ottla.wire.errors import ErrorCode
 from ottla.wire.java_hash import known_hash
@@ -235,3 +235,15 @@ def test_many_cold_partitions_get_their_snapshots_in_several_steps() -> None:
     assert len(bench.records) - begin == 450
     bench.pass_time(10 * COLD_MS)
     assert len(bench.records) - begin == 450
+
+
+def test_an_update_without_its_snapshot_is_not_cut_off() -> None:
+    """The snapshot may be missing from the log; the update is then all that it holds of the share partition."""
+    bench = Bench(fresh())
+    initialize(bench, 0, start_offset=0)
+    write(bench, (0, 2, 0, 1))
+    update = bench.records[-1]
+    machine = fresh()
+    machine.apply(4, update)
+    machine.apply(9, snapshot_record(ShareKey("group", OTHER, 0), PartitionState(0, 0, 0, 0, 0)))
+    assert machine.redundant_offset == 4

@@ -1,4 +1,7 @@
-"""DescribeShareGroupOffsets (90): where share groups are in their partitions, and how far behind."""
+"""DescribeShareGroupOffsets (90): where share groups are in their partitions, and how far behind.
+
+A group is described twice at most, however often it is named (`mentions.py`), and a partition once in each description.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,6 +9,7 @@ from typing import Any
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.end_offsets import find_end_offsets
+from ottla.broker.mentions import mentions
 from ottla.channel.connection import Connection
 from ottla.groups.share.describe import AskedOffsets, GroupOffsets, has_lag
 from ottla.wire.errors import BrokerError
@@ -21,6 +25,7 @@ def handle(
 ) -> Pending:
     """Describe every group, and answer once all are."""
     pending = Pending()
+    groups_asked = [_each_once(asked) for asked in mentions(request.groups, lambda each: each.group_id)]
     found: dict[int, GroupOffsets] = {}
 
     def described(at: int) -> Callable[[GroupOffsets], None]:
@@ -31,16 +36,28 @@ def handle(
         return take
 
     def finish() -> None:
-        if begun and len(found) == len(request.groups):
+        if begun and len(found) == len(groups_asked):
             groups = [found[at] for at in range(len(found))]
             pending.resolve(DescribeShareGroupOffsetsResponse(groups=groups))
 
     begun = False
-    for at, asked in enumerate(request.groups):
+    for at, asked in enumerate(groups_asked):
         _describe(broker, asked, described(at))
     begun = True
     finish()
     return pending
+
+
+def _each_once(asked: AskedOffsets) -> AskedOffsets:
+    """Name every topic once, and each of its partitions once."""
+    if asked.topics is None:
+        return asked
+    partitions: dict[str, dict[int, None]] = {}
+    for topic in asked.topics:
+        partitions.setdefault(topic.topic_name, {}).update(dict.fromkeys(topic.partitions))
+    kind = AskedOffsets.DescribeShareGroupOffsetsRequestTopic
+    topics = [kind(topic_name=name, partitions=list(indexes)) for name, indexes in partitions.items()]
+    return AskedOffsets(group_id=asked.group_id, topics=topics)
 
 
 def _describe(broker: Broker, asked: AskedOffsets, done: Callable[[GroupOffsets], None]) -> None:

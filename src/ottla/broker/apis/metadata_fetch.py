@@ -18,19 +18,16 @@ def handle(request: FetchRequest, version: int, connection: Connection, broker: 
     """Hand a fetch to Raft."""
     if version >= _LEADER_SINCE:
         return ask_quorum(request, version, connection, broker)
-    pending = Pending()
 
-    def answered(answer: Message) -> None:
+    def leave_out(answer: Message) -> None:
         assert isinstance(answer, FetchResponse)
         for topic in answer.responses:
             for partition in topic.partitions:
                 partition.current_leader = None
                 partition.diverging_epoch = None
                 partition.snapshot_id = None
-        pending.resolve(answer)
 
-    broker.quorum.serve(request, version, connection.listener, answered)
-    return pending
+    return ask_quorum(request, version, connection, broker, leave_out)
 
 
 API = Api(FetchRequest, FetchResponse, handle)

@@ -48,6 +48,7 @@ class ClassicGroup:
         "first_wait_ms",
         "generation",
         "has_newcomer",
+        "held_bytes",
         "id",
         "instances",
         "leader",
@@ -87,6 +88,7 @@ class ClassicGroup:
         self.topics: frozenset[str] | None = None
         self.has_newcomer = False
         self.first_wait_ms: tuple[int, int] | None = None
+        self.held_bytes = 0  # by its members
         self._support: dict[str, int] = {}
         self._joining = 0
 
@@ -212,6 +214,7 @@ class ClassicGroup:
             self.topics = topics_of(member.metadata(name) for member in self.members.values())
 
     def _count(self, member: Member, by: int) -> None:
+        self.held_bytes += by * member.size_bytes
         self._joining += by if member.join is not None else 0
         for name, _ in member.protocols:
             self._support[name] = self._support.get(name, 0) + by

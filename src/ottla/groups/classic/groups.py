@@ -4,6 +4,8 @@ L1  A command works on a draft. It takes effect at once when there is nothing to
     host hands to `apply` as the very object it was given. If the journal refuses it, nothing has happened.
 L2  A record that is not of a draft is one of an earlier leader, or another protocol's: the group is what it says.
 L3  JoinGroup and SyncGroup are answered by `Answer`s, in this decision or a later one, each token once.
+L4  What the members of all groups of a broker hold is bounded (`member_budget.py`). Whoever would exceed it is answered
+    COORDINATOR_NOT_AVAILABLE: it is not its group that is too large, and it may succeed later, so it tries again.
 """
 
 from ottla.groups.classic import joining, leaving, rebalance, syncing
@@ -12,7 +14,7 @@ from ottla.groups.classic.draft import Draft
 from ottla.groups.classic.group import ClassicGroup, Phase
 from ottla.groups.classic.member import Waiting
 from ottla.groups.classic.records import first_record, group_of
-from ottla.groups.group import Kind
+from ottla.groups.group import Group, Kind
 from ottla.groups.shelf import Shelf, TimerKey
 from ottla.replicated.decision import Decision, Reply
 from ottla.replicated.keyed import Answer, Client, KeyedRecord
@@ -51,6 +53,10 @@ class ClassicGroups:
             <= values["group.max.session.timeout.ms"]
         ):
             return _answer(refused_join(waiting, ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id))
+        if not joining.only_asks_for_id(request, version) and not self._shelf.tally.members.admits(
+            _bytes_more(request, found), now
+        ):
+            return _answer(refused_join(waiting, ErrorCode.COORDINATOR_NOT_AVAILABLE, request.member_id))
         if isinstance(found, ClassicGroup):
             draft = self._draft(found, now)
             joining.join(draft, request, client, waiting, self._shelf.unique())
@@ -74,6 +80,8 @@ class ClassicGroups:
         group = self._find(request.group_id)
         if group is None:
             return _answer(refused_sync(waiting, ErrorCode.UNKNOWN_MEMBER_ID))
+        if not self._shelf.tally.members.admits(sum(len(each.assignment) for each in request.assignments), now):
+            return _answer(refused_sync(waiting, ErrorCode.COORDINATOR_NOT_AVAILABLE))
         draft = self._draft(group, now)
         if syncing.sync(draft, request, waiting):
             self._shelf.tally.rebalances[Kind.CLASSIC] += 1
@@ -209,6 +217,12 @@ class ClassicGroups:
     def _await_heartbeats(self, group: ClassicGroup, now: int) -> None:
         for member in group.members.values():
             self.touch(group, member.id, now)
+
+
+def _bytes_more(request: JoinGroupRequest, found: Group | None) -> int:
+    """Return by how much a join makes what its member holds grow."""
+    member = found.members.get(request.member_id) if isinstance(found, ClassicGroup) else None
+    return sum(len(each.metadata) for each in request.protocols) - (0 if member is None else member.size_bytes)
 
 
 def _answer(answer: Answer) -> Decision[None]:

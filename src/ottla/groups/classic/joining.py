@@ -7,7 +7,8 @@ J2  A static member that comes without an id takes the seat of its earlier self,
 J3  A stable group is called together again only by its leader, by a member that says something new of itself,
     or by someone new.
 J4  What the members of a group say of themselves stays within METADATA_BYTES_MAX: a join that brings more than
-    METADATA_BYTES_FREE is refused beyond it, as where the group has too many members.
+    METADATA_BYTES_FREE is refused beyond it, as where the group has too many members. What the members of all groups
+    hold is bounded by `groups.py` (L4).
 """
 
 import uuid
@@ -49,6 +50,11 @@ def join(draft: Draft, request: JoinGroupRequest, client: Client, waiting: Waiti
         _join_again(draft, request, waiting)
 
 
+def only_asks_for_id(request: JoinGroupRequest, version: int) -> bool:
+    """Say whether a join without an id only brings one about (J1): nothing of what it says is kept."""
+    return not request.member_id and request.group_instance_id is None and version >= _ID_REQUIRED_SINCE
+
+
 def _has_room(draft: Draft, member_id: str) -> bool:
     group, size_max = draft.group, draft.values["group.max.size"]
     if group.phase is Phase.EMPTY:
@@ -77,7 +83,7 @@ def _join_anew(
     member_id = f"{prefix}-{uuid.UUID(bytes=chance, version=4)}"
     if instance_id is not None and instance_id in group.instances:
         _replace_static(draft, request, waiting, member_id)
-    elif instance_id is None and waiting.version >= _ID_REQUIRED_SINCE:
+    elif only_asks_for_id(request, waiting.version):
         group.pending.add(member_id)
         draft.set_timer("heartbeat", request.session_timeout_ms, member_id)
         draft.say(refused_join(waiting, ErrorCode.MEMBER_ID_REQUIRED, member_id))

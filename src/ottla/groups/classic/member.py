@@ -42,6 +42,11 @@ class Member(NamedTuple):
         return next(name for name, _ in self.protocols if name in candidates)
 
     @property
+    def size_bytes(self) -> int:
+        """How many bytes it holds of what it said of itself and was assigned."""
+        return len(self.assignment) + sum(len(data) for _, data in self.protocols)
+
+    @property
     def waits(self) -> bool:
         """Whether the member sits in a request of its own, which is as good as a heartbeat."""
         return not self.is_new and (self.join is not None or self.sync is not None)

@@ -116,8 +116,9 @@ def _consumer_group(desk: Desk, found: ClassicGroup) -> ConsumerGroup:
     group = ConsumerGroup(found.id)
     group.epoch = group.assignment_epoch = found.generation
     protocol = found.protocol_name or found.choose_protocol()
+    taken: set[tuple[bytes, int]] = set()
     for each in found.members.values():
-        target = _assigned(desk, found.id, each.assignment)
+        target = _assigned(desk, found.id, each.assignment, taken)
         wish = read_subscription(each.metadata(protocol))
         traits = ClassicTraits(
             session_timeout_ms=each.session_timeout_ms,
@@ -142,7 +143,11 @@ def _consumer_group(desk: Desk, found: ClassicGroup) -> ConsumerGroup:
     return group
 
 
-def _assigned(desk: Desk, group_id: str, data: bytes) -> Assignment:
+def _assigned(desk: Desk, group_id: str, data: bytes, taken: set[tuple[bytes, int]]) -> Assignment:
+    """Return what a classic member was assigned, of partitions that exist and that no other member has taken.
+
+    A client has written it, and the assignors rely on both.
+    """
     if not data:
         return {}
     assignment = read_assignment(data)
@@ -152,12 +157,16 @@ def _assigned(desk: Desk, group_id: str, data: bytes) -> Assignment:
             "use. Please refer to the documentation or switch to a default assignor before re-attempting the upgrade."
         )
         raise _refused(message)
-    find = desk.shelf.topics.find
-    return {
-        facts.id: frozenset(topic.partitions)
-        for topic in assignment.assigned_partitions
-        if (facts := find(topic.topic)) is not None
-    }
+    found: dict[bytes, frozenset[int]] = {}
+    for topic in assignment.assigned_partitions:
+        facts = desk.shelf.topics.find(topic.topic)
+        if facts is None:
+            continue
+        places = {(facts.id, each) for each in topic.partitions if 0 <= each < facts.partitions} - taken
+        taken |= places
+        if places:
+            found[facts.id] = found.get(facts.id, frozenset()).union(each for _, each in places)
+    return found
 
 
 def _classic_member(member: Member) -> classic_member.Member:

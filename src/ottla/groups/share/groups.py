@@ -3,11 +3,13 @@
 S1  A member is heard from within its session, or it is out.
 S2  State changes in `apply` alone, record by record; a record of a group that is not there makes it, a tombstone of one
     is nothing. So a member that leaves keeps its session until that is written down: the journal may refuse it.
+    A tombstone takes along whatever depends on what has gone: the log may lack the tombstones that went before it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any
 
+from ottla.groups.epochs import group_of
 from ottla.groups.group import Kind
 from ottla.groups.share import heartbeat as beat
 from ottla.groups.share import records
@@ -68,14 +70,10 @@ class ShareGroups:
         """Take one record in."""
         key: Any = record.key
         groups = self._desk.shelf.groups
-        group = groups.get(key.group_id)
+        group = group_of(groups, record, ShareGroup)
         if group is None:
-            if record.value is None:
-                return
-            group = groups[key.group_id] = ShareGroup(key.group_id)
-        assert isinstance(group, ShareGroup), f"group {group.id} is not a share group"
+            return
         if isinstance(key, ShareGroupMetadataKey) and record.value is None:
-            assert not group.members, f"group {group.id} goes with members in it"
             del groups[group.id]
         else:
             _fold(group, key, record.value)
@@ -205,7 +203,7 @@ def _fold(group: ShareGroup, key: Message, value: Any) -> None:
             if value is not None:
                 group.put((member or Member(key.member_id)).with_subscription(value))
             elif member is not None:
-                assert member.id not in group.targets, f"member {member.id} goes with a target"
+                group.set_target(member.id, None)
                 group.remove(member.id)
         case ShareGroupTargetAssignmentMetadataKey():
             group.assignment_epoch = -1 if value is None else value.assignment_epoch

@@ -101,7 +101,7 @@ def _serve(
     ):
         return reply_with_records(replica, request, offset, size_bytes_max)
     message.forgotten_topics_data = []  # of a session that there is none of here: it is not to wait with the rest
-    leader.parked.append(Parked(request, offset, size_bytes_max, now + min(message.max_wait_ms, WAIT_MS_MAX)))
+    leader.parked.add(Parked(request, offset, size_bytes_max, now + min(message.max_wait_ms, WAIT_MS_MAX)))
     return None
 
 
@@ -118,12 +118,9 @@ def _asked(message: FetchRequest) -> _Topic.FetchPartition | None:
 def expire(replica: Replica, now: int) -> None:
     """Answer the fetches that have waited long enough with what there is: nothing."""
     leader = replica.leader
-    if any(each.deadline <= now for each in leader.parked):
-        due = [each for each in leader.parked if each.deadline <= now]
-        leader.parked = [each for each in leader.parked if each.deadline > now]
-        for each in due:
-            message = reply(replica, each.request, ErrorCode.NONE, leader.high_watermark)
-            replica.outbox.reply(each.request.token, message)
+    for each in leader.parked.take_due(now):
+        message = reply(replica, each.request, ErrorCode.NONE, leader.high_watermark)
+        replica.outbox.reply(each.request.token, message)
 
 
 def refuse_orphans(replica: Replica) -> None:

@@ -1,4 +1,9 @@
-"""FetchSnapshot: a replica asks for a snapshot, piece by piece, since the log no longer has what it needs."""
+"""FetchSnapshot: a replica asks for a snapshot, piece by piece, since the log no longer has what it needs.
+
+A follower keeps what has come, and nothing for what is only announced. A leader that announces more than
+SNAPSHOT_BYTES_MAX, another size than before, or less than it sends is left alone for a moment, and the download is
+given up.
+"""
 
 from ottla.raft.event import Request
 from ottla.raft.follower import Follower
@@ -121,8 +126,10 @@ def take(replica: Replica, node_id: int, response: FetchSnapshotResponse, now: i
         data = bytes(told.unaligned_records)
         if not data:
             return False
-        download.position += len(data)
-        download.is_whole = download.position >= told.size
+        if not download.takes(told.size, len(data)):
+            role.download = None
+            return False
+        download.took(told.size, len(data))
         replica.outbox.keep(Chunk(id, told.position, data, download.is_whole))
     role.heard(now, replica.settings.fetch_timeout_ms)
     return True
