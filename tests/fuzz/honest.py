@@ -71,7 +71,7 @@ class HonestClient:
             return {"complaints": ["nothing was asked"], "complaint_count": 1}
         took = sorted((ended - began) * 1000 for began, ended, _, _ in self.timed)
         held_up = sorted(
-            (max(ended - began - max(unfair, control.late_within(began, ended)), 0.0) * 1000, name)
+            (max(ended - began - max(unfair, control.late_within(began, ended)), 0.0) * 1000, name, began)
             for began, ended, name, unfair in self.timed
         )
         return {
@@ -81,7 +81,7 @@ class HonestClient:
             "max_ms": round(took[-1], 1),
             "held_up_p99_ms": round(held_up[int(len(held_up) * 0.99)][0], 2),
             "held_up_max_ms": round(held_up[-1][0], 1),
-            "slowest": held_up[-1][1],
+            "slowest": [(round(took, 1), name, round(began, 2)) for took, name, began in held_up[:-6:-1]],
             "control_late_s": round(control.late_s, 2),
             "complaints": self.complaints[:5],
             "complaint_count": len(self.complaints),

@@ -39,6 +39,7 @@ PATIENT_S_MAX = 12.0
 WAIT_S_MAX = 0.3
 MISFRAMED_S_MAX = 0.05
 LOOK_INTO_S = 20.0
+LATE_S = 0.7
 WINDOWS = (1, 2, 4, 8, 16)
 WELL_FORMED_SHARE = 0.6
 MISFRAMED_SHARE = 0.02
@@ -137,6 +138,7 @@ class LiveFuzz:
         self.well_formed_share = well_formed_share
         self._late_within = late_within
         self.slowest_s = 0.0
+        self.late: deque[str] = deque(maxlen=100)
         self.counts: Counter[str] = Counter()
         self.by_api: Counter[tuple[str, int, int]] = Counter()
         self.closed_by_api: Counter[tuple[str, int, int]] = Counter()
@@ -273,7 +275,7 @@ class LiveFuzz:
                     each.silent_number = -1
                 self.counts["answered"] += 1
                 if sent.expected is Expected.ANSWER:
-                    self.slowest_s = max(self.slowest_s, time.monotonic() - sent.at)
+                    self._note_time(sent)
                 self._read(each, sent, answer)
                 return
             if sent.expected is Expected.ANSWER:
@@ -281,6 +283,13 @@ class LiveFuzz:
             self.counts["silent"] += 1
         if each.give_up_at is None:
             raise Unanswered(f"an answer to nobody's question: {each.name}, {answer[:100].hex()}")
+
+    def _note_time(self, sent: Sent) -> None:
+        """Keep the slowest answer, and of late ones when they were asked for, to be compared with the honest client."""
+        now = time.monotonic()
+        self.slowest_s = max(self.slowest_s, now - sent.at)
+        if now - sent.at > LATE_S:
+            self.late.append(f"{sent.at:.2f} to {now:.2f}: {sent}"[:200])
 
     def _read(self, each: FuzzConnection, sent: Sent, answer: bytes) -> None:
         key, version = sent.key_and_version

@@ -6,6 +6,7 @@
  * S2  No byte is read at or behind `end`, nor behind the buffer. A count is held against the bytes left before a list
  *     is made for it, and a long list grows as its elements are read.
  * S3  A plan is made once, from what `swift.py` says of a message at one version, and never changes.
+ * S4  A message with more elements than it may have (`elements.py`) is left to that decoder before they are made.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -50,6 +51,7 @@ typedef struct {
     vectorcallfunc call;
     Plan *plan;
     PyObject *general;
+    Py_ssize_t elements_max;
 } Reader;
 
 typedef struct {
@@ -58,6 +60,7 @@ typedef struct {
     PyObject *buffer; /* what `at` points into */
     PyObject *view;   /* a memoryview of it, once there are records */
     const uint8_t *start;
+    Py_ssize_t left;  /* elements that arrays may still have */
 } Input;
 
 /* Bytes */
@@ -202,6 +205,9 @@ static PyObject *many(Input *in, const Field *field)
         return Py_NewRef(Py_None);
     Py_ssize_t least = kind < STRING ? width(kind) : kind == STRUCT ? field->plan->least : field->compact ? 1 : 2;
     if (count < 0 || count > (in->end - in->at) / least)
+        return NULL;
+    in->left -= count;
+    if (in->left < 0)
         return NULL;
     PyObject *list = PyList_New(count <= LIST_AT_ONCE ? (Py_ssize_t)count : 0);
     if (list == NULL)
@@ -356,7 +362,7 @@ static PyObject *decode(PyObject *self, PyObject *const *args, size_t flags, PyO
     if (PyObject_GetBuffer(args[0], &held, PyBUF_SIMPLE) < 0)
         return NULL;
     PyObject *made = NULL;
-    Input in = {NULL, NULL, args[0], NULL, held.buf};
+    Input in = {NULL, NULL, args[0], NULL, held.buf, reader->elements_max};
     if (0 <= pos && pos <= end && end <= held.len) {
         in.at = in.start + pos;
         in.end = in.start + end;
@@ -387,9 +393,10 @@ static PyObject *decode(PyObject *self, PyObject *const *args, size_t flags, PyO
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     PyObject *told, *general;
+    Py_ssize_t elements_max;
     if (keywords != NULL && PyDict_GET_SIZE(keywords))
-        return PyErr_Format(PyExc_TypeError, "a reader takes a plan and a decoder");
-    if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &told, &general))
+        return PyErr_Format(PyExc_TypeError, "a reader takes a plan, a decoder and a bound of elements");
+    if (!PyArg_ParseTuple(args, "O!On", &PyTuple_Type, &told, &general, &elements_max))
         return NULL;
     Plan *plan = learn(told, 0);
     if (plan == NULL)
@@ -402,6 +409,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     self->call = decode;
     self->plan = plan;
     self->general = Py_NewRef(general);
+    self->elements_max = elements_max;
     return (PyObject *)self;
 }
 
@@ -421,7 +429,7 @@ static PyMemberDef members[] = {
 static PyTypeObject ReaderType = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "ottla.wire._swift.Reader",
-    .tp_doc = "Reader(plan, general): a decoder, called as (buffer, position, end) -> (message, position after it).",
+    .tp_doc = "Reader(plan, general, elements_max): a decoder, called as (buffer, position, end) -> (message, position after it).",
     .tp_basicsize = sizeof(Reader),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_vectorcall_offset = offsetof(Reader, call),

@@ -16,6 +16,7 @@ from typing import Any
 
 from ottla.wire import tags, varint
 from ottla.wire.cursor import Cursor
+from ottla.wire.elements import elements_max, too_many_elements
 from ottla.wire.errors import ProtocolError
 from ottla.wire.field import Field
 from ottla.wire.layout import has_records, minimum_size
@@ -41,6 +42,7 @@ class _DecoderWriter(Cursor):
         self.cls = cls
         self.version = version
         self.flexible = cls.flexible is not None and version >= cls.flexible
+        self.elements_max = elements_max(cls, version)
 
     def write(self) -> Source:
         source = self.source
@@ -55,6 +57,7 @@ class _DecoderWriter(Cursor):
             "read_tag": tags.read_tag,
             "read_unknown": tags.read_unknown,
             "keep_unknown": tags.keep_unknown,
+            "too_many_elements": too_many_elements,
         }.items():
             source.bind(name, value)
         source.line("def decode(buf, pos, end):")
@@ -64,6 +67,8 @@ class _DecoderWriter(Cursor):
             with source.block():
                 if self.flexible:
                     source.line(f"budget = {tags.BUDGET}")
+                if self.elements_max is not None:
+                    source.line(f"left = {self.elements_max}")
                 if has_records(self.cls):
                     source.line("view = memoryview(buf)")
                 root = self.source.new(self.cls)
@@ -277,11 +282,13 @@ class _DecoderWriter(Cursor):
         compact = self.compact(field)
         count = self.length("i", compact)
         extra = 1 if compact else 0
+        elements = f"{count} - 1" if compact else count
         if code not in _UNPACKERS:
             _UNPACKERS[code] = (None, *varint.unpackers(code)), varint.unpackers(code)
         table = source.bind(f"unpack_some_{code}_{extra}", _UNPACKERS[code][1 - extra])
         source.line(f"if {extra} < {count} < 128:")
         with source.block():
+            self.charge(elements)
             source.line(f"{target} = [*{table}[{count}](buf, {self.at()})]")
             advance = f"{count} * {size}" if size > 1 else count
             source.line(f"pos += {advance}{_signed(self.offset - extra * size)}")
@@ -299,8 +306,10 @@ class _DecoderWriter(Cursor):
         with source.block():
             if compact:
                 source.line(f"{count}, pos = read_varint(buf, {self.at(-1)})")
+                self.charge(elements)
                 source.line(f"{target}, pos = read_many(buf, pos, end, {count} - 1, '{code}', {size})")
             else:
+                self.charge(elements)
                 source.line(f"{target}, pos = read_many(buf, {self.at()}, end, {count}, '{code}', {size})")
         self.offset = 0
 
@@ -350,6 +359,10 @@ class _DecoderWriter(Cursor):
                 self.null(False, target, path)
             source.line(f"{target} = {items} = []")
         self.settle()
+        if self.elements_max is not None:
+            source.line(f"if {count} > {1 if compact else 0}:")
+            with source.block():
+                self.charge(elements)
         if run is not None:
             rows = source.fresh("rows")
             read = source.bind(f"run_of_{field.kind.__name__}", run.reader())
@@ -364,6 +377,15 @@ class _DecoderWriter(Cursor):
         with source.block():
             source.line(f"{count} -= 1")
         return items
+
+
+    def charge(self, elements: str) -> None:
+        """Take elements, of which there are some, off what a request may still have."""
+        if self.elements_max is not None:
+            self.source.line(f"left -= {elements}")
+            self.source.line("if left < 0:")
+            with self.source.block():
+                self.source.line("raise too_many_elements()")
 
 
 def _signed(number: int) -> str:

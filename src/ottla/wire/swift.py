@@ -4,9 +4,11 @@ A plan says of each field where it goes and how it is read, in the words of `_sw
 for a message that it has no word for, the decoder in Python does it all.
 """
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
+from ottla.wire.elements import elements_max
 from ottla.wire.field import Field
 from ottla.wire.layout import minimum_size
 from ottla.wire.message import Message, Struct, fields_of
@@ -47,7 +49,7 @@ def swift_decoder(cls: type[Message], version: int, general: Callable[..., Any])
     if not IS_HERE:
         return general
     flexible = cls.flexible is not None and version >= cls.flexible
-    return _swift.Reader(_plan(cls, version, flexible), general)
+    return _swift.Reader(_plan(cls, version, flexible), general, elements_max(cls, version) or sys.maxsize)
 
 
 def _plan(cls: type[Struct], version: int, flexible: bool) -> tuple[Any, ...]:

@@ -109,8 +109,8 @@ def test_what_is_no_plan():
     from ottla.wire._swift import Reader
 
     with pytest.raises(TypeError, match="no slot"):
-        Reader((ProduceRequest, True, 1, (("nonsense", 3, False, False, False, None),)), print)
+        Reader((ProduceRequest, True, 1, (("nonsense", 3, False, False, False, None),)), print, 9)
     with pytest.raises(ValueError, match="no kind"):
-        Reader((ProduceRequest, True, 1, (("acks", 99, False, False, False, None),)), print)
+        Reader((ProduceRequest, True, 1, (("acks", 99, False, False, False, None),)), print, 9)
     with pytest.raises(TypeError):
-        Reader(plain(), print)
+        Reader(plain(), print, 9)
