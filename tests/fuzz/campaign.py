@@ -134,7 +134,8 @@ class Campaign:
             kept = self.keep_frames()
             late = "\n".join(self.fuzz.late)
             raise AssertionError(
-                f"{error}\nlate answers:\n{late}\n{self.broken()[:20]}\n{self.server.last_words(15)}\n{self._odd_partitions()}\n"
+                f"{error}\nlate answers:\n{late}\n{self.broken()[:20]}\n{self.server.last_words(15)}\n"
+                f"{self._odd_partitions()}\n"
                 f"the last frames: python -m tests.fuzz.campaign --replay {kept}\n"
                 f"the same seed: python -m tests.fuzz.campaign --seed {self.seed} --requests {requests}\n{self.report}"
             ) from error
