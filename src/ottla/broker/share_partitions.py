@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any, Protocol
 
 from ottla.broker.broker import Broker
-from ottla.broker.share_begin import reset_offset
+from ottla.broker.share_begin import find_reset_offset
 from ottla.broker.share_letters import DeadLetters
 from ottla.broker.share_states import ShareStates
 from ottla.broker.share_traffic import ShareTraffic
@@ -248,16 +248,28 @@ class SharePartitions:
     def _loaded(self, seat: Seat, state: Any) -> None:
         if seat.share.phase is not Phase.LOADING:
             return
-        begin = None
+        if state.error_code or state.start_offset != NO_OFFSET:
+            self._begin(seat, state, None)
+            return
+        wish = self._broker.coordination.config(seat.key.group_id, "share.auto.offset.reset")
+        now, begin = self._broker.clock.now_ms(), partial(self._begin, seat, state)
+        find_reset_offset(self._broker, seat.partition, wish, now, begin)
+
+    def _begin(self, seat: Seat, state: Any, reset_offset: int | BrokerError | None) -> None:
+        """Begin with a state that was read. Whatever is wrong with it, the share partition does not stay half made."""
+        if seat.share.phase is not Phase.LOADING or self._seats.get(seat.key) is not seat:
+            return
         try:
-            if not state.error_code and state.start_offset == NO_OFFSET:
-                wish = self._broker.coordination.config(seat.key.group_id, "share.auto.offset.reset")
-                begin = reset_offset(seat.partition, wish, self._broker.clock.now_ms())
-            decision = seat.share.loaded(state, begin)
+            if isinstance(reset_offset, BrokerError):
+                raise reset_offset
+            decision = seat.share.loaded(state, reset_offset)
         except BrokerError as error:
             self.drop(seat.key, error)
-            return
-        self._perform(seat, decision)
+        except Exception as error:  # noqa: BLE001  # of a kind that nobody foresaw
+            self._broker.failed(error)
+            self.drop(seat.key, BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, "the state could not be taken in"))
+        else:
+            self._perform(seat, decision)
 
     # Time
 

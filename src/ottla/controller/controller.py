@@ -6,11 +6,13 @@ K3  Nothing is rolled back. When leadership goes, the controller is dropped, and
 K4  Who was heard from and how far they are is not recorded: a new controller listens anew.
 K5  `expire` is to be called when `deadline` says so, again while it still says so, and no later: the gaps between calls
     tell the controller whether it was awake itself.
+K6  What is remembered besides the image (K4) changes with the record that says so, not with the decision: that may be
+    refused, as by a full disk, and has to be made again then.
 
 Each command lives in the module of its noun; this one only holds the state between them.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from ottla.controller import (
     activation,
@@ -23,6 +25,7 @@ from ottla.controller import (
     reassignment,
     registration,
 )
+from ottla.controller.attention import PULSE_MS
 from ottla.controller.create_partitions import create_partitions
 from ottla.controller.create_topics import create_topics
 from ottla.controller.delete_topics import delete_topics
@@ -82,11 +85,13 @@ class Controller:
     """The active controller of a cluster."""
 
     __slots__ = (
+        "_decided_at",
         "_dirty",
         "_fold",
         "_half_fenced",
         "_leaving",
         "_progress",
+        "_rests_until",
         "_returning",
         "_rounds",
         "_sessions",
@@ -122,6 +127,9 @@ class Controller:
         self._half_fenced: set[int] = set()
         # Brokers that are owed the lead of what has none (B10 of `fencing`).
         self._returning: dict[int, None] = {}
+        # Where the log ended when `expire` last decided something, and until when it decides nothing.
+        self._decided_at: int | None = None
+        self._rests_until: Millis = 0
         self._sessions = Sessions(node_id, Patience.from_settings(view.values), now)
         self._progress = Progress(node_id, fold.image)
         self._rounds = Rounds(view, now)
@@ -144,9 +152,10 @@ class Controller:
         """When to look at brokers that may have gone silent, or at leaders that may be chosen better."""
         self._now()
         if self._returning:
-            return 0
+            return self._rests_until
         due = [each.deadline for each in (self._sessions, self._rounds)]
-        return min((each for each in due if each is not None), default=None)
+        first = min((each for each in due if each is not None), default=None)
+        return None if first is None else max(first, self._rests_until)
 
     def apply(self, offset: int, record: Message) -> None:
         """Take one record in."""
@@ -159,10 +168,15 @@ class Controller:
         elif isinstance(record, RegisterBrokerRecord):
             if not record.in_controlled_shutdown:
                 self._progress.remove(record.broker_id)
+            if record.fenced:
+                self._sessions.remove(record.broker_id)
             self._progress.registered(record.broker_id, offset)
         elif isinstance(record, UnregisterBrokerRecord):
             self._progress.remove(record.broker_id)
+            self._sessions.remove(record.broker_id)
         elif isinstance(record, BrokerRegistrationChangeRecord):
+            if record.fenced == fencing.FENCE:
+                self._fenced(record.broker_id)
             if record.in_controlled_shutdown:
                 self._leaving = record.broker_id
                 self._progress.leaving(record.broker_id, offset)
@@ -182,6 +196,15 @@ class Controller:
 
     def expire(self, now: Millis) -> Decision[None]:
         """Fence one broker that is gone, or a piece of it; when there is none, do what is due of the rounds."""
+        if self._decided_at == self.end_offset:
+            # What was decided last is not in the log. The disk may be full, and is not asked again without a pause.
+            self._decided_at, self._rests_until = None, now + PULSE_MS
+            return Decision(None)
+        records = self._due(now)
+        self._decided_at = self.end_offset if records else None
+        return Decision(None, tuple(records))
+
+    def _due(self, now: Millis) -> Sequence[Message]:
         view = self._now()
         while (silent := self._sessions.stale(now)) is not None:
             broker = view.image.brokers.get(silent)
@@ -189,13 +212,10 @@ class Controller:
                 self._sessions.remove(silent)
                 continue
             records, last = fencing.fence_step(view, broker)
-            if last:
-                self._sessions.remove(silent)
-                self._half_fenced.discard(silent)
-            else:
+            if not last:
                 self._half_fenced.add(silent)
-            return Decision(None, tuple(records))
-        return Decision(None, tuple(self._lead_again() or self._rounds.due(now)))
+            return records
+        return self._lead_again() or self._rounds.due(now)
 
     def _lead_again(self) -> list[Message]:
         """A piece of what a broker that came back is to lead."""
@@ -206,11 +226,16 @@ class Controller:
                 del self._returning[broker_id]
                 continue
             records, last = fencing.lead_step(view, broker)
+            if records:
+                return records  # and it is looked at again: they may be refused
             if last:
                 del self._returning[broker_id]
-            if records:
-                return records
         return []
+
+    def _fenced(self, broker_id: int) -> None:
+        """A broker is out of service, by the log."""
+        self._sessions.remove(broker_id)
+        self._half_fenced.discard(broker_id)
 
     def broker_disconnected(
         self, broker_id: int, broker_epoch: int, now: Millis, *, refused: bool = False
@@ -251,6 +276,7 @@ class Controller:
 
     def heartbeat(self, request: BrokerHeartbeatRequest, now: Millis) -> Decision[BrokerHeartbeatResponse]:
         """BrokerHeartbeat."""
+        self._rests_until = min(self._rests_until, now + PULSE_MS)  # should the clock have been set back
         view, broker_id = self._now(), request.broker_id
         broker = view.image.brokers.get(broker_id)
         returns = broker_id in self._half_fenced or not self._progress.has_heard(broker_id)

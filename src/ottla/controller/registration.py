@@ -67,7 +67,6 @@ def register_broker(
     else:
         clean = existing is not None and existing.epoch == request.previous_broker_epoch
         records += fencing.give_up_partitions(view, broker_id, clean=clean, directories=request.log_dirs)
-        sessions.remove(broker_id)
     records.append(record)
     return Decision(BrokerRegistrationResponse(broker_epoch=record.broker_epoch), tuple(records))
 
@@ -112,7 +111,6 @@ def unregister_broker(
     if not broker.fenced and (broker.id == view.node_id or sessions.is_live(broker.id, now)):
         message = f"Broker ID {broker.id} is in service; it has to be stopped before it is unregistered"
         raise BrokerError(ErrorCode.INVALID_REQUEST, message)
-    sessions.remove(broker.id)
     return Decision(UnregisterBrokerResponse(), tuple(fencing.unregister(view, broker)))
 
 

@@ -7,6 +7,9 @@ V3  The first write or sync that fails ends it: nothing is said any more, and no
 V4  A snapshot that is fetched has its name only once it is whole, synced and sound.
 V5  No request and no answer of a peer ends it: one that Raft cannot take in is answered with an error, or taken for
     none.
+V6  What is committed or fetched and cannot be taken in ends it as well: the image would stand still for good, and
+    nobody would be told.
+V7  A fetched snapshot that cannot be read back is fetched again, unless the disk is to blame.
 
     step(event), append() --> write --> say what may be said --> tell what is committed, and who leads
                       |                 ^
@@ -18,6 +21,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ottla.log.files import TRY_AGAIN
 from ottla.log.log import Log
 from ottla.log.own_fault import Bugs
 from ottla.metadata.error import MetadataError
@@ -201,10 +205,15 @@ class Driver:
         self._held += [(ready.number, word) for word in ready.send_after_sync]
         for word in ready.send_now:
             self._say(word)
-        if ready.reset_to is not None:
-            self._listener.installed(ready.reset_to)
-        if ready.committed is not None:
-            self._listener.committed(ready.committed)
+        try:
+            if ready.reset_to is not None:
+                self._listener.installed(ready.reset_to)
+            if ready.committed is not None:
+                self._listener.committed(ready.committed)
+        except Exception as error:  # noqa: BLE001  # V6
+            self.bugs.report(error)
+            self._fail(_broken_off("taking in what is committed", error))
+            return
         if ready.leadership is not None:
             self._listener.led(ready.leadership)
         if ready.chunk is not None:
@@ -300,8 +309,7 @@ class Driver:
                 return
             if error is not None:
                 # Whatever broke off, nobody can say what is on the disk, and nothing would ever be committed again.
-                broken = OSError(errno.EIO, f"a sync broke off, {error!r}")
-                self._fail(error if isinstance(error, OSError) else broken)
+                self._fail(error if isinstance(error, OSError) else _broken_off("a sync", error))
                 return
             log.synced(min(end_offset, log.end_offset))
             self._syncing = self._written > number
@@ -384,9 +392,22 @@ class Driver:
         try:
             # Whether it is sound: its records are folded once it is installed.
             checkpoint = self._snapshots.read(chunk.id, lambda record: None)
-        except MetadataError as error:
+        except Exception as error:  # noqa: BLE001  # V7
+            if isinstance(error, OSError) and error.errno not in TRY_AGAIN:
+                self._fail(error)
+                return
+            if not isinstance(error, (OSError, MetadataError)):
+                self.bugs.report(error)
             self._world.warn(f"{error}; it is fetched again")
-            self._snapshots.discard(chunk.id)
+            try:
+                self._snapshots.discard(chunk.id)
+            except OSError as failure:
+                self._fail(failure)
+                return
             self.step(Spoiled(chunk.id))
             return
         self.step(Received(chunk.id, checkpoint.kraft_version, checkpoint.voters))
+
+
+def _broken_off(what: str, error: BaseException) -> OSError:
+    return OSError(errno.EIO, f"{what} broke off, {error!r}")

@@ -204,7 +204,6 @@ def outline_of(loaded: LoadedLog) -> Outline:
 def install(loaded: LoadedLog, id: SnapshotId) -> Fold:
     """Begin anew with a snapshot of the leader's, behind which the log goes on."""
     fold, _ = _fold_snapshot(loaded.snapshots, id)
-    loaded.snapshots.remove_before(id)
     return fold
 
 

@@ -382,6 +382,10 @@ class Quorum(Generic[M]):
         after = self._fold.image
         self.committed_offset = id.offset
         self._publish(Change(difference(self.image, after), after))
+        try:
+            self._started.snapshots.remove_before(id)
+        except OSError as error:
+            self._world.warn(f"older snapshots of the metadata stay until the next one comes: {error}")
 
     def led(self, leadership: Leadership) -> None:
         """Somebody leads, or nobody any more: take the lead up, or lay it down."""

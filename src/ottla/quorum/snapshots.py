@@ -97,12 +97,14 @@ class Snapshots:
     def remove_before(self, id: SnapshotId) -> None:
         """Remove all that are older than this one."""
         while self.ids and self.ids[0] < id:
-            self._disk.remove(self.path(self.ids.pop(0)))
+            self._disk.remove(self.path(self.ids[0]))
+            del self.ids[0]
 
     def remove_oldest(self) -> None:
         """Remove the oldest snapshot; the last one stays."""
         if len(self.ids) > 1:
-            self._disk.remove(self.path(self.ids.pop(0)))
+            self._disk.remove(self.path(self.ids[0]))
+            del self.ids[0]
 
 
 class SnapshotWriter:

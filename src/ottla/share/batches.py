@@ -7,9 +7,13 @@ B3  A batch that ends before it begins says nothing, and is dropped, whoever sen
     others it would be merged for ever.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
+
+BATCHES_MAX = 10_000  # as many as share.partition.max.record.locks allows at the most
+_OVERLAPPING_MAX = 32  # in one change
+_STATES = frozenset({0, 2, 3, 4})  # available, acknowledged, archiving, archived; nobody holds a record for good
 
 
 class StateBatch(NamedTuple):
@@ -19,6 +23,25 @@ class StateBatch(NamedTuple):
     last_offset: int
     delivery_count: int
     delivery_state: int
+
+
+def nonsense(batches: Sequence[StateBatch]) -> str | None:
+    """Say what is wrong with a change that a peer sends; None if nothing is.
+
+    A leader says one thing of an offset. Where many batches overlap, merging them would take minutes.
+    """
+    if len(batches) > BATCHES_MAX:
+        return f"more than {BATCHES_MAX} batches"
+    behind = 0
+    for batch in sorted(batches):
+        if batch.last_offset < batch.first_offset:
+            continue  # B3
+        if batch.first_offset < 0 or (batch.first_offset < behind and len(batches) > _OVERLAPPING_MAX):
+            return f"there is no offset {batch.first_offset}, or more than one thing is said of it"
+        if batch.delivery_state not in _STATES or batch.delivery_count < 0:
+            return f"there is no delivery state {batch.delivery_state} with count {batch.delivery_count}"
+        behind = max(behind, batch.last_offset + 1)
+    return None
 
 
 def combine(

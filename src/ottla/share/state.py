@@ -3,6 +3,7 @@
 K1  State exists from `initialize` to `delete`; neither read nor write brings it into being.
 K2  A leader of an older epoch than the newest heard of is refused, as is a writer of an older state epoch: the state
     was begun anew since, and its word is about the one before.
+    A leader of an epoch that the cluster has not come to is put off: taken at its word it would keep the true one out.
 K3  A change is an update; after `share.coordinator.snapshot.update.records.per.snapshot` of them comes a snapshot.
 K4  Below `redundant_offset` the log holds nothing that a snapshot after it does not hold as well.
 
@@ -18,7 +19,7 @@ from typing import Any
 from ottla.replicated.decision import Decision
 from ottla.replicated.keyed import KeyedRecord
 from ottla.replicated.steps import RECORD_COST, Piece, Steps, in_steps
-from ottla.share.batches import StateBatch, combine
+from ottla.share.batches import BATCHES_MAX, StateBatch, combine, nonsense
 from ottla.share.key import ShareKey
 from ottla.share.record import UNKNOWN, PartitionState, snapshot_record, tombstone, update_record
 from ottla.wire.errors import ErrorCode
@@ -54,14 +55,22 @@ _MORE_MS = 50
 
 
 class ShareState:
-    """The machine. `partitions` returns how many partitions the topic of an id has, None when there is none."""
+    """The machine. `partitions` returns how many partitions the topic of an id has, None when there is none;
+    `leader_epoch` the latest epoch of a leader of one of them, as far as this node has heard.
+    """
 
-    __slots__ = ("_cold_at", "_gone_offset", "_is_under_way", "_leader_epochs", "_offsets", "_partitions",
-                 "_state_epochs", "_values", "states")  # fmt: skip
+    __slots__ = ("_cold_at", "_gone_offset", "_is_under_way", "_latest_epoch", "_leader_epochs", "_offsets",
+                 "_partitions", "_state_epochs", "_values", "states")  # fmt: skip
 
-    def __init__(self, partitions: Callable[[bytes], int | None], values: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        partitions: Callable[[bytes], int | None],
+        values: Mapping[str, Any],
+        leader_epoch: Callable[[bytes, int], int | None] = lambda topic_id, partition: None,
+    ) -> None:
         self.states: dict[ShareKey, PartitionState] = {}
         self._partitions = partitions
+        self._latest_epoch = leader_epoch
         self._values = values
         # The highest epochs ever recorded of each: state that is begun anew keeps out those who missed it.
         self._leader_epochs: dict[ShareKey, int] = {}
@@ -154,6 +163,13 @@ class ShareState:
             StateBatch(each.first_offset, each.last_offset, each.delivery_count, each.delivery_state)
             for each in wish.state_batches
         )
+        reason = nonsense(batches)
+        if reason is None and len(batches) + len(self.states[key].batches) > 2 * BATCHES_MAX:
+            reason = f"the state would have more than {2 * BATCHES_MAX} batches"
+        if reason is not None:
+            return Decision(
+                Written(partition=wish.partition, error_code=ErrorCode.INVALID_REQUEST, error_message=reason)
+            )
         change = replace(
             self.states[key],
             start_offset=wish.start_offset,
@@ -256,4 +272,7 @@ class ShareState:
         count = self._partitions(key.topic_id)
         if count is None or key.partition >= count:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no such partition"
+        latest = self._latest_epoch(key.topic_id, key.partition)
+        if latest is not None and leader_epoch > latest:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "the coordinator has not heard of this leader yet"
         return ErrorCode.NONE, None

@@ -17,6 +17,7 @@ from ottla.wire.messages.read_share_group_state import ReadShareGroupStateRespon
 StateBatch = ReadShareGroupStateResponse.ReadStateResult.PartitionResult.StateBatch
 
 _start = attrgetter("start_offset")
+_KNOWN = frozenset(Delivery)
 
 
 class Window:
@@ -154,7 +155,11 @@ def restored(start_offset: int, batches: Iterable[StateBatch]) -> Window:
     """
     window = Window(start_offset)
     for batch in sorted(batches, key=lambda each: each.first_offset):
-        if batch.first_offset < window.end_offset or batch.last_offset < batch.first_offset:
+        if (
+            batch.first_offset < window.end_offset
+            or batch.last_offset < batch.first_offset
+            or batch.delivery_state not in _KNOWN
+        ):
             raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, "the durable state contradicts itself")
         for gap in unread(window.end_offset, batch.first_offset):
             window.append(gap)

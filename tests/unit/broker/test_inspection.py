@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from ottla.broker.apis import list_offsets, produce
-from ottla.broker.share_begin import reset_offset
+from ottla.broker.share_begin import find_reset_offset
 from ottla.log.lookup import Candidate
 from ottla.partition.copy import cut_to
 from ottla.wire.batch import BATCH_HEADER_SIZE, Batch, assemble, build_batch
@@ -262,6 +262,13 @@ def test_where_a_share_group_begins_by_time(world, codec, monkeypatch):
     log = world.partitions[0].log
     send(world, 0, batch(), build_batch(records, codec=codec))
     now = NOW + 10_000
+
+    def reset_offset(partition, wish, now):
+        found = []
+        find_reset_offset(world.station.broker, partition, wish, now, found.append)
+        world.station.settle()
+        return found[0]
+
     assert reset_offset(world.partitions[0], "by_duration:PT9.95S", now) == 6
     assert reset_offset(world.partitions[0], "by_duration:PT1S", now) == 11
     monkeypatch.setattr("ottla.broker.share_begin._BATCH_BYTES_MAX", 5_000)

@@ -22,6 +22,7 @@ from ottla.broker.internal_topics import OFFSETS, SHARE_STATE, make
 from ottla.broker.session import Session
 from ottla.broker.share_begin import duration_ms
 from ottla.broker.share_coordination import ShareCoordination
+from ottla.broker.share_states import ShareStates
 from ottla.groups.share.groups import ShareGroups
 from ottla.share.key import ShareKey
 from ottla.wire.batch import read_records, scan
@@ -442,7 +443,8 @@ def test_a_partition_that_fails_takes_its_share_partitions_along(shared):
     assert len(shared.broker.share.partitions) == 0
 
 
-def test_another_leader_epoch_begins_from_the_durable_state(shared):
+def test_another_leader_epoch_begins_from_the_durable_state(shared, monkeypatch):
+    monkeypatch.setattr(ShareStates, "_leader_epoch", lambda *_: 5)  # the image is left as it is
     shared.create("t")
     shared.produce("t", count=2)
     member = Member(shared).join("t")
@@ -721,7 +723,7 @@ def test_what_is_named_often_is_described_twice_at_most(shared):
     asked = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
     topic = asked.DescribeShareGroupOffsetsRequestTopic
     topics = [topic(topic_name=name, partitions=[0] * 50) for name in ("t", "absent") for _ in range(20)]
-    request = DescribeShareGroupOffsetsRequest(groups=[asked(group_id="g", topics=topics)] * 100)
+    request = DescribeShareGroupOffsetsRequest(groups=[asked(group_id="g", topics=topics)] * 30)
     answer = shared.ask(describe_share_group_offsets.API, request)
     assert [group.group_id for group in answer.groups] == ["g", "g"]
     for group in answer.groups:
@@ -729,3 +731,37 @@ def test_what_is_named_often_is_described_twice_at_most(shared):
             (each.topic_name, part.partition_index) for each in group.topics for part in each.partitions
         ]
         assert sorted(named) == [("absent", 0), ("t", 0)]
+
+
+def test_a_state_that_cannot_be_taken_in_is_reported_and_leaves_nobody_waiting(shared, monkeypatch):
+    shared.create("t")
+    shared.produce("t", count=1)
+    member = Member(shared).join("t")
+
+    def break_off(*_):
+        raise RuntimeError("of a kind that nobody foresaw")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ottla.share.partition.restored", break_off)
+        answer = member.fetch()
+        codes = [part.error_code for topic in answer.responses for part in topic.partitions]
+        assert codes == [ErrorCode.UNKNOWN_SERVER_ERROR]
+    assert isinstance(shared.broker.last_failure, RuntimeError)
+    assert member.take() == [(0, 0, 1)], "the next one tries again"
+
+
+def test_a_search_for_the_beginning_gives_the_loop_its_turn(shared, monkeypatch):
+    configure(shared, "g", "share.auto.offset.reset", "by_duration:PT1H")
+    shared.create("t")
+    for _ in range(5):
+        shared.produce("t", count=1)
+    monkeypatch.setattr("ottla.log.lookup._HEADERS_AT_ONCE", 1)
+    turns = []
+    call_soon = shared.broker.call_soon
+    shared.broker.call_soon = lambda callback: (turns.append(callback), call_soon(callback))[1]
+    shared.settle(7_200_000)
+    shared.produce("t", count=1)
+    wait = Member(shared).join("t").park(wait_ms=500)
+    shared.settle(100)
+    assert acquired(answer_of(share_fetch.API, wait)) == [(5, 5, 1)]
+    assert len(turns) >= 4

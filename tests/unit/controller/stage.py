@@ -43,6 +43,8 @@ class Stage:
     ) -> None:
         self.now = 1_000_000
         self.records: list[Message] = []
+        self.is_full = False  # the disk: what is decided is not recorded
+        self.refused = 0
         self._settings = settings or {}
         self.controller = self._lead(Fold(), 1)
         bootstrap = list(feature_records(features or FEATURES))
@@ -75,6 +77,9 @@ class Stage:
     def do(self, decide: Callable[[Controller, int], Decision[R]]) -> R:
         """Let the controller decide and apply its records; `self.records` keeps them."""
         decision = decide(self.controller, self.now)
+        if self.is_full and decision.records:
+            self.records, self.refused = [], self.refused + 1
+            return decision.reply
         self.records = list(decision.records)  # type: ignore[arg-type]
         for record in self.records:
             self.controller.apply(self.controller.end_offset, record)

@@ -2,7 +2,10 @@
 
 import pytest
 
+from ottla.controller import fencing
+from ottla.controller.attention import PULSE_MS
 from ottla.metadata.config import ConfigType
+from ottla.wire.messages.unregister_broker import UnregisterBrokerRequest
 from ottla.wire.records.metadata import (
     BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
@@ -25,6 +28,56 @@ def test_a_silent_broker_is_fenced_and_loses_its_leaders() -> None:
     assert (state.leader, state.isr, state.leader_epoch) == (1, (1,), 1)
     stage.heartbeat(2)
     assert not stage.image.brokers[2].fenced
+
+
+def test_a_broker_is_fenced_though_the_disk_was_full_when_it_was_missed() -> None:
+    stage = Stage(1, 2, 3)
+    stage.create(wish("one", assignments={0: [2, 3]}))
+    stage.wait(8_000, beating=[2, 3])
+    stage.is_full = True
+    stage.wait(6_000, beating=[3])
+    assert not stage.image.brokers[2].fenced
+    assert 2 < stage.refused < 6_000 / PULSE_MS, "it is tried again, with pauses"
+    stage.is_full = False
+    stage.wait(1_000, beating=[3])
+    assert stage.image.brokers[2].fenced
+    assert stage.state("one").leader == 3
+
+
+def test_a_broker_that_comes_back_leads_all_again_though_the_disk_was_full(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage(1, 2, 3)
+    stage.create(wish("one", assignments={0: [2], 1: [2], 2: [2]}))
+    stage.wait(8_000, beating=[2, 3])
+    stage.wait(4_000, beating=[3])
+    monkeypatch.setattr(fencing, "CHANGES_MAX", 1)
+    stage.heartbeat(2)
+    stage.is_full = True
+    stage.wait(1_000, beating=[2, 3])
+    assert stage.refused > 1
+    stage.is_full = False
+    stage.wait(1_000, beating=[2, 3])
+    assert [stage.state("one", index).leader for index in range(3)] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("how", ["registers", "is unregistered"])
+def test_a_broker_is_listened_for_until_the_log_says_otherwise(how: str) -> None:
+    stage = Stage(1, 2, 3)
+    stage.create(wish("one", assignments={0: [2, 3]}))
+    stage.wait(8_000, beating=[2, 3])
+    stage.disconnect(2)
+    stage.is_full = True
+    if how == "registers":
+        stage.register(2, incarnation=9)
+    else:
+        request = UnregisterBrokerRequest(broker_id=2)
+        stage.do(lambda controller, now: controller.unregister_broker(request, now))
+    assert stage.refused == 1
+    stage.is_full = False
+    stage.wait(10_000, beating=[3])
+    assert stage.image.brokers[2].fenced
+    assert stage.state("one").leader == 3
 
 
 def test_a_broker_whose_connection_closed_is_fenced_at_once() -> None:

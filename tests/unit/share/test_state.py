@@ -247,3 +247,41 @@ def test_an_update_without_its_snapshot_is_not_cut_off() -> None:
     machine.apply(4, update)
     machine.apply(9, snapshot_record(ShareKey("group", OTHER, 0), PartitionState(0, 0, 0, 0, 0)))
     assert machine.redundant_offset == 4
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [(0, 9, 7, 1)],  # no such state
+        [(0, 9, 1, 1)],  # held by somebody, which is not kept
+        [(0, 9, 2, -1)],
+        [(-5, 9, 2, 1)],
+        [(n, n + 2**40, 0, 30_000 - n) for n in range(2_000)],  # many things of each offset
+        [(2 * n, 2 * n, 0, 1) for n in range(10_001)],
+    ],
+)
+def test_a_change_that_makes_no_sense_is_refused(bench, said) -> None:
+    assert write(bench, *said) == ErrorCode.INVALID_REQUEST
+    assert batches(read(bench)) == []
+    assert write(bench, (5, 9, 2, 1), (0, 4, 0, 1), (20, 10, 9, 9)) == ErrorCode.NONE, "an order is not asked for"
+
+
+def test_a_state_does_not_grow_without_bound(bench) -> None:
+    for first in (0, 100_000):
+        parts = [(first + 2 * n, first + 2 * n, 2, 1) for n in range(10_000)]
+        assert write(bench, *parts, start=0) == ErrorCode.NONE
+    assert write(bench, (900_000, 900_000, 2, 1), start=0) == ErrorCode.INVALID_REQUEST
+    assert write(bench, start=200_000) == ErrorCode.NONE, "the start moves on, and there is room"
+    assert write(bench, (900_000, 900_000, 2, 1), start=200_000) == ErrorCode.NONE
+
+
+def test_a_leader_of_an_epoch_that_nobody_has_heard_of_is_put_off() -> None:
+    latest = {TOPIC: 4}
+    values = BrokerValues({"node.id": "1"})
+    bench = Bench(ShareState(TOPICS.get, values, lambda topic_id, partition: latest.get(topic_id)))
+    initialize(bench, 0, start_offset=0)
+    assert read(bench, 2**31 - 1).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert write(bench, (0, 1, 2, 1), leader=5) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert read(bench, 4).error_code == ErrorCode.NONE, "the true leader is not kept out"
+    latest[TOPIC] = 5
+    assert write(bench, (0, 1, 2, 1), leader=5) == ErrorCode.NONE
