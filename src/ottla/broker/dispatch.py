@@ -190,7 +190,10 @@ class Dispatcher:
                 self.failed(connection, route, error)
                 return
             if isinstance(reply, Pending):
-                reply.then(pending.resolve)
+                # It takes the place that was kept for it: what an answer holds is counted under its own name.
+                if connection.owed:
+                    assert connection.owed.pop() is pending, "nothing is served behind a request that was put off"
+                reply.attach(connection, self, route, correlation_id, began)
             elif reply is not None:
                 pending.resolve(reply)
             else:

@@ -13,6 +13,9 @@ C7  Whoever waited for what a read brought is answered once all its frames are s
     goes to its readers first, then the producer hears of it. Only where more than DUE_A_TURN wait do the others follow.
 C8  What all connections hold of answers that are ready, and of requests that are not whole, stays within two budgets
     (`budget.py`).
+C9  No frame is served while another one's answers, or those who waited for it, are being looked after: what is left of
+    a read goes on in a later turn. So what a peer sends decides neither how deep calls go nor how long a turn is.
+C10 A connection that is closed is gone a tick later, though its peer does not read what is left.
 
     READING --stall(), mute()--> STALLED --resume(), unmute()--> READING
        |                    |
@@ -47,6 +50,8 @@ class Connection(AnswerStream):
         "_room",
         "_serve",
         "backlog",
+        "closed_tick",
+        "is_put_off",
         "listener",
         "on_close",
         "pace",
@@ -66,6 +71,8 @@ class Connection(AnswerStream):
         self.touched = connections.tick
         self.backlog: bytearray | None = None
         self.rank = NEW  # among those who are put off
+        self.is_put_off = False
+        self.closed_tick = 0  # at which it was closed
         self._receive = connections.receive
         self._serve = serve
         self._frame: bytearray | None = None
@@ -98,11 +105,12 @@ class Connection(AnswerStream):
 
     def close(self) -> None:
         """Send what is written and hang up; at the second time send nothing any more."""
-        if self.closed and self._queue is not None:
+        if self.closed and (self._queue is not None or self.closed_tick != self.connections.tick):
             self.abort()
             return
         if not self.closed:
             self.closed = True
+            self.closed_tick = self.connections.tick
             self._uncork()
         if self._queue is None:
             self.transport.close()
@@ -118,6 +126,7 @@ class Connection(AnswerStream):
         if self.closed:
             return
         self.closed = True
+        self.closed_tick = self.connections.tick
         self._uncork()
         self._frame = self.backlog = None
         if self._queue is not None:
@@ -178,6 +187,24 @@ class Connection(AnswerStream):
         outermost = self._corked is None
         if outermost:
             self._corked = []
+        try:
+            self._serve_frames(buffer, position, end)
+            if connections.due:
+                connections.settle_due()
+        finally:  # whatever breaks, the others go on
+            connections.due = outer
+        if outer is None:
+            if connections.turn_cost:
+                connections.turn_over(self)
+            else:
+                self.rank = LIGHT
+        if outermost:
+            corked, self._corked = self._corked, None
+            if corked:
+                self._send(corked)
+
+    def _serve_frames(self, buffer: bytearray, position: int, end: int) -> None:
+        connections = self.connections
         limit = connections.frame_bytes_max
         turn = FRAMES_A_TURN
         while position < end:
@@ -205,18 +232,6 @@ class Connection(AnswerStream):
                 self.backlog = buffer[position:end]
                 self._put_off()
                 break
-        if connections.due:
-            connections.settle_due()
-        connections.due = outer
-        if outer is None:
-            if connections.turn_cost:
-                connections.turn_over(self)
-            else:
-                self.rank = LIGHT
-        if outermost:
-            corked, self._corked = self._corked, None
-            if corked:
-                self._send(corked)
 
     def _put_off(self) -> None:
         """Go on with the backlog once the others have had their turn."""
@@ -274,7 +289,10 @@ class Connection(AnswerStream):
 
     def resume(self) -> None:
         """Go on with the frames that were left, then with the socket."""
-        if self.closed:
+        if self.closed or self.is_put_off:
+            return
+        if self.backlog and self.connections.due is not None:  # C9
+            self.connections.put_off(self)
             return
         self._stalled = False
         backlog, self.backlog = self.backlog, None

@@ -132,11 +132,11 @@ class Connections:
         return True
 
     def _make_way(self) -> bool:
-        """Close the connection of a client that was silent the longest (A2); False without clients."""
-        clients = [each for each in self.open if each.listener != self.protected and not each.closed]
+        """Close the connection of a client that was silent the longest, or is closed (A2); False without clients."""
+        clients = [each for each in self.open if each.listener != self.protected]
         if clients:
             self.refused += 1
-            min(clients, key=lambda each: each.touched).abort()
+            min(clients, key=lambda each: (not each.closed, each.touched)).abort()
         return bool(clients)
 
     def forget(self, connection: "Connection") -> None:
@@ -155,9 +155,13 @@ class Connections:
                 self.on_empty()
 
     def close_idle(self, ticks_max: int) -> int:
-        """Start a new tick and close whoever sent nothing for `ticks_max` of them and is owed nothing."""
+        """Start a new tick; close whoever sent nothing for `ticks_max` of them and is owed nothing, or was closed."""
         self.tick += 1
-        idle = [c for c in self.open if self.tick - c.touched > ticks_max and not c.owed]
+        idle = [
+            c
+            for c in self.open
+            if (self.tick - c.closed_tick > 1 if c.closed else self.tick - c.touched > ticks_max and not c.owed)
+        ]
         for connection in idle:
             connection.close()
         return len(idle)
@@ -202,7 +206,10 @@ class Connections:
             self._schedule()
 
     def put_off(self, connection: "Connection") -> None:
-        """Go on with a connection's frames in the next turn of the loop, or in one after it (A3)."""
+        """Go on with a connection's frames in the next turn of the loop, or in one after it (A3), and not before."""
+        if connection.is_put_off:
+            return
+        connection.is_put_off = True
         self._put_off[connection.rank].append(connection)
         self._schedule()
 
@@ -214,13 +221,24 @@ class Connections:
     def _next_turn(self) -> None:
         self._is_scheduled = self.crowded = False
         self.loop_cost = 0
-        for queue in self._put_off:
-            left = len(queue)
-            while left and self.loop_cost <= TURN_COST_MAX:
-                left -= 1
-                queue.popleft().go_on()
-        if any(self._put_off):
-            self._schedule()
+        try:
+            for queue in self._put_off:
+                left = len(queue)
+                while left and self.loop_cost <= TURN_COST_MAX:
+                    left -= 1
+                    connection = queue.popleft()
+                    connection.is_put_off = False
+                    self._let_go_on(connection)
+        finally:
+            if any(self._put_off):
+                self._schedule()
+
+    def _let_go_on(self, connection: "Connection") -> None:
+        try:
+            connection.go_on()
+        except Exception:
+            connection.abort()  # nobody else would: it is the transport that closes it where a read breaks
+            raise
 
     # How much
 

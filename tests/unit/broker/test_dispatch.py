@@ -6,14 +6,19 @@ from types import SimpleNamespace
 import pytest
 
 from ottla.broker.api import Api, Pending
-from ottla.broker.apis import api_versions, describe_configs, metadata, metadata_fetch
+from ottla.broker.apis import api_versions, describe_configs, fetch, metadata, metadata_fetch
 from ottla.broker.dispatch import Dispatcher
+from ottla.broker.pace import Pace
+from ottla.broker.session import Session
+from ottla.channel.connection import Connection
 from ottla.wire.apis import BY_KEY
 from ottla.wire.messages.describe_configs import DescribeConfigsRequest
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 from ottla.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from ottla.wire.messages.metadata import MetadataRequest
 from tests.peers.connection import request_frame
+from tests.unit.broker.conftest import ConnectionStandIn
+from tests.unit.channel.test_connection import Transport, feed
 
 
 class Peer:
@@ -133,3 +138,34 @@ def test_large_answers_that_nobody_takes_stop_other_large_answers_and_not_those_
     answers.hold(holder, answers.modest_max)  # the room of these is used up as well
     assert served(MetadataRequest(topics=[]), 9) == 0 and len(put_off) == 2
     answers.forget(holder)
+
+
+def test_what_a_request_that_was_put_off_holds_is_given_back(station):
+    """A fetch waits for room, is served, and its answer waits for the pace of its reader."""
+    station.create("t")
+    for _ in range(20):
+        station.produce("t", size=100_000)
+    connections = station.connections
+    connection = Connection(connections, "PLAINTEXT", Dispatcher((fetch.API,), station.broker, print).serve)
+    transport = Transport()
+    connection.connection_made(transport)
+    connection.session = Session("PLAINTEXT")
+    pace = connection.pace = Pace(station.clock.monotonic() * 1000)
+    pace.rate, pace._due = 10_000.0, station.clock.ms + 100.0
+    wanted = FetchRequest.FetchTopic
+    part = wanted.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+    request = FetchRequest(
+        max_wait_ms=500, min_bytes=1, max_bytes=1 << 20, topics=[wanted(topic="t", partitions=[part])]
+    )
+    other = ConnectionStandIn(taken_bytes=lambda: 0, abort=lambda: None)
+    connections.answers.hold(other, connections.answers.bytes_max)
+    feed(connection, request_frame(request, 12, 7))
+    station.settle()
+    assert not transport.written
+    connections.answers.hold(other, 0)
+    station.settle()
+    assert connection.held > 900_000 and not transport.written, "it waits for its reader"
+    station.settle(1_000)
+    assert len(transport.written) > 900_000
+    assert connection.held == connections.answers.total == 0
+    assert transport.reading and not connection.owed

@@ -1,13 +1,14 @@
 """Frames in, replies out, in order, within memory that follows what arrived."""
 
 import struct
+import sys
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.channel.connection import Connection
-from ottla.channel.connections import HELD_BYTES_MAX, Connections
+from ottla.channel.connections import HELD_BYTES_MAX, TURN_COST_MAX, Connections
 from ottla.channel.swift import IS_HERE, SwiftConnection
 
 TURNS = []  # what is to be called in the loop's next turn
@@ -389,3 +390,100 @@ def test_idle_connections_are_closed_but_not_those_that_wait_for_an_answer():
         feed(active, frame(b"x"))
         connections.close_idle(1)
     assert (idle.closed, busy.closed, talking.closed) == (True, False, False)
+
+
+def depth() -> int:
+    """How many calls of Python lie below this one."""
+    found, frame = 0, sys._getframe()
+    while frame is not None:
+        found, frame = found + 1, frame.f_back
+    return found
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_what_peers_send_does_not_decide_how_deep_calls_go(count):
+    """Each frame wakes somebody whose connection has frames left, and costs a turn."""
+    connections = Connections(frame_bytes_max=100, total_max=99, per_address_max=99, call_soon=TURNS.append)
+    depths, made = [], []
+
+    def serve(connection, buffer, start, end):
+        depths.append(depth())
+        later = Later()
+        connection.owe(later)
+        connections.turn_cost = TURN_COST_MAX + 1
+        other, _ = made[(len(depths) * 5) % count]
+
+        def answer():
+            later.parts = [b"!"]
+            connection.settle(later)
+            other.settle()
+
+        connections.soon(answer)
+
+    made += [connect(serve, connections=connections) for _ in range(count)]
+    for connection, _ in made:
+        feed(connection, frame(b"") * 300)
+    for _ in range(300 * count):
+        next_turn()
+    assert len(depths) == 300 * count
+    assert [bytes(transport.written) for _, transport in made] == [b"!" * 300] * count
+    assert max(depths) - min(depths) < 12
+    assert connections.due is None
+
+
+def test_what_breaks_as_others_are_told_keeps_nobody_else_waiting():
+    """The broken connection goes; whoever was put off beside it goes on."""
+    connections = Connections(frame_bytes_max=100, total_max=9, per_address_max=9, call_soon=TURNS.append)
+
+    def serve(connection, buffer, start, end):
+        connection.reply([b"!"])
+        connections.turn_cost = TURN_COST_MAX + 1
+        if connection is first[0] and len(first[1].written) == 1:
+
+            def break_off():
+                raise RuntimeError("ours")
+
+            connections.soon(break_off)
+
+    first, second = (connect(serve, connections=connections) for _ in range(2))
+    for connection, _ in (first, second):
+        feed(connection, frame(b"") * 4)
+    broken = 0
+    for _ in range(20):
+        try:
+            next_turn()
+        except RuntimeError:
+            broken += 1
+    assert broken == 1
+    assert first[1].closed
+    assert second[1].written == b"!" * 4
+    assert connections.due is None
+
+
+def test_who_is_closed_and_does_not_read_what_is_left_is_gone_a_tick_later():
+    connection, transport = connect(echo)
+    transport.buffered = 100  # which the kernel does not take
+    connection.close()
+    connection.close()
+    assert transport.closed
+    aborted = []
+    transport.abort = lambda: aborted.append(True)
+    connections = connection.connections
+    connections.close_idle(10)
+    assert not aborted, "it has a moment to read it"
+    connections.close_idle(10)
+    assert aborted
+
+
+def test_who_is_closed_makes_way_before_anybody_else():
+    connection, _ = connect(echo, total_max=2)
+    connections = connection.connections
+    connections.protected = "BROKERS"
+    closed, transport = connect(echo, connections=connections)
+    closed.touched += 5
+    closed.close()
+    aborted = []
+    transport.abort = lambda: aborted.append(True)
+    broker = KIND[0](connections, "BROKERS", echo)
+    broker.connection_made(Transport())
+    assert aborted and not connection.closed and not broker.closed
