@@ -155,7 +155,9 @@ class App:
             )
         return start(self.settings, plan, block=block)
 
-    def test(self, given: Mapping[str, Sequence[Any]], *, batches: int = 1) -> dict[str, list[Record]]:
+    def test(
+        self, given: Mapping[str, Sequence[Any]], *, batches: int = 1, on: str = "spark"
+    ) -> dict[str, list[Record]]:
         """Run the topology on given records and return what it writes, by topic. No broker is needed.
 
         A record is a Record, a pair of key and value, a triple with a timestamp, or a value alone. One without a
@@ -165,7 +167,7 @@ class App:
         """
         from ottla.streams.trial import trial
 
-        return trial(self.settings, self._whole(), given, batches)
+        return trial(self.settings, self._whole(), given, batches, on)
 
     def _whole(self) -> Plan:
         plan = self.plan()

@@ -1,4 +1,4 @@
-"""Running a topology on given records, for tests: the same plan, the same lowering, no broker.
+"""Running a topology on given records, for tests: the same plan, no broker.
 
 T1  State is in one partition, so stream time is one for the whole topology and results have an order.
 T2  What the topology writes to a topic that it reads itself is read in a next round, until nothing new is written.
@@ -8,11 +8,11 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ottla.client.record import Record
 from ottla.streams.errors import StreamsError, TopologyError, TypeMismatch
-from ottla.streams.plan.sources import Source
+from ottla.streams.plan.sources import Source, reads
 from ottla.streams.plan.topology import Plan
 from ottla.streams.settings import AppSettings
 from ottla.streams.types.codec import encoder
@@ -21,16 +21,35 @@ from ottla.streams.types.serde import Serde
 _ROUNDS_MAX = 100
 
 
+class Runner(Protocol):
+    """What a topology runs on, with what it remembers between rounds."""
+
+    def round(self, given: Mapping[str, Sequence[Record]], batches: int) -> list[Record]:
+        """Run on some records more, and return what comes out of them."""
+
+
 def trial(
-    settings: AppSettings, plan: Plan, given: Mapping[str, Sequence[Any]], batches: int
+    settings: AppSettings, plan: Plan, given: Mapping[str, Sequence[Any]], batches: int, on: str
 ) -> dict[str, list[Record]]:
     """Return what comes out of a topology, by topic."""
-    from ottla.streams.lowering.deployment import Trial
-    from ottla.streams.lowering.topics import check_given, reads
-
     if batches < 1:
         raise TopologyError(f"test: {batches} micro-batches are none")
-    check_given(plan.sources, list(given))
+    if on != "spark":
+        raise TopologyError(f"test: on is {on!r}", hint="it is 'spark'")
+    _check_given(plan.sources, list(given))
+    with tempfile.TemporaryDirectory(prefix="ottla-test-", ignore_cleanup_errors=True) as directory:
+        return _rounds(_on_spark(settings, plan, directory), plan, given, batches)
+
+
+def _on_spark(settings: AppSettings, plan: Plan, directory: str) -> Runner:
+    from ottla.streams.lowering.deployment import Trial
+
+    return Trial(settings, plan, Path(directory))
+
+
+def _rounds(
+    runner: Runner, plan: Plan, given: Mapping[str, Sequence[Any]], batches: int
+) -> dict[str, list[Record]]:
     clock = count()
     offsets: dict[str, Iterator[int]] = {}
     raw = {
@@ -41,28 +60,32 @@ def trial(
         for topic, records in given.items()
     }
     found: dict[str, list[Record]] = {}
-    with tempfile.TemporaryDirectory(prefix="ottla-test-", ignore_cleanup_errors=True) as directory:
-        running = Trial(settings, plan, Path(directory))
-        for _ in range(_ROUNDS_MAX):
-            written = running.round(raw, batches)
-            for record in written:
-                found.setdefault(record.topic, []).append(record)
-            raw, batches = {}, 1
-            for record in written:
-                sources = [each for each in plan.sources if reads(each, record.topic)]
-                if sources:
-                    again = _raw(
-                        record.topic, record, sources[0], clock, offsets.setdefault(record.topic, count())
-                    )
-                    raw.setdefault(record.topic, []).append(again)
-            if not raw:
-                return {topic: _numbered(records) for topic, records in found.items()}
+    for _ in range(_ROUNDS_MAX):
+        written = runner.round(raw, batches)
+        for record in written:
+            found.setdefault(record.topic, []).append(record)
+        raw, batches = {}, 1
+        for record in written:
+            sources = [each for each in plan.sources if reads(each, record.topic)]
+            if sources:
+                again = _raw(
+                    record.topic, record, sources[0], clock, offsets.setdefault(record.topic, count())
+                )
+                raw.setdefault(record.topic, []).append(again)
+        if not raw:
+            return {topic: _numbered(records) for topic, records in found.items()}
     raise StreamsError(f"after {_ROUNDS_MAX} rounds the topology still writes to topics that it reads")
 
 
-def _source(plan: Plan, topic: str) -> Source:
-    from ottla.streams.lowering.topics import reads
+def _check_given(sources: Sequence[Source], topics: Sequence[str]) -> None:
+    """Refuse topics that nobody reads."""
+    for topic in topics:
+        if not any(reads(each, topic) for each in sources):
+            known = ", ".join(each.pattern or ", ".join(each.topics) for each in sources) or "none"
+            raise TopologyError(f"nothing reads the topic {topic!r}", hint=f"read are {known}")
 
+
+def _source(plan: Plan, topic: str) -> Source:
     return next(each for each in plan.sources if reads(each, topic))
 
 
