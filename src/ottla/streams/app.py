@@ -156,7 +156,7 @@ class App:
         return start(self.settings, plan, block=block)
 
     def test(
-        self, given: Mapping[str, Sequence[Any]], *, batches: int = 1, on: str = "spark"
+        self, given: Mapping[str, Sequence[Any]], *, batches: int = 1, on: str = "python"
     ) -> dict[str, list[Record]]:
         """Run the topology on given records and return what it writes, by topic. No broker is needed.
 

@@ -1,14 +1,16 @@
 """Running a topology on given records, for tests: the same plan, no broker.
 
+It runs in this process, on the reference, or on Spark as `start` would.
+
 T1  State is in one partition, so stream time is one for the whole topology and results have an order.
 T2  What the topology writes to a topic that it reads itself is read in a next round, until nothing new is written.
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ottla.client.record import Record
 from ottla.streams.errors import StreamsError, TopologyError, TypeMismatch
@@ -21,11 +23,10 @@ from ottla.streams.types.serde import Serde
 _ROUNDS_MAX = 100
 
 
-class Runner(Protocol):
-    """What a topology runs on, with what it remembers between rounds."""
-
-    def round(self, given: Mapping[str, Sequence[Record]], batches: int) -> list[Record]:
-        """Run on some records more, and return what comes out of them."""
+# A record that came out; and the same as it is read again, if it was written to a topic.
+CameOut = tuple[Record, Record | None]
+# Runs on some records more, in so many micro-batches.
+Round = Callable[[Mapping[str, Sequence[Record]], int], list[CameOut]]
 
 
 def trial(
@@ -34,21 +35,37 @@ def trial(
     """Return what comes out of a topology, by topic."""
     if batches < 1:
         raise TopologyError(f"test: {batches} micro-batches are none")
-    if on != "spark":
-        raise TopologyError(f"test: on is {on!r}", hint="it is 'spark'")
+    if on not in ("python", "spark"):
+        raise TopologyError(f"test: on is {on!r}", hint="it is 'python' or 'spark'")
     _check_given(plan.sources, list(given))
+    if on == "python":
+        return _rounds(_on_python(settings, plan), plan, given, batches)
     with tempfile.TemporaryDirectory(prefix="ottla-test-", ignore_cleanup_errors=True) as directory:
-        return _rounds(_on_spark(settings, plan, directory), plan, given, batches)
+        return _rounds(_on_spark(settings, plan, Path(directory)), plan, given, batches)
 
 
-def _on_spark(settings: AppSettings, plan: Plan, directory: str) -> Runner:
+def _on_python(settings: AppSettings, plan: Plan) -> Round:
+    from ottla.streams.reference.interpreter import Interpreter
+
+    running = Interpreter(
+        plan,
+        updates=settings.updates,
+        dead_letters=settings.dead_letters,
+        app=settings.name,
+        native=settings.native,
+    )
+    return lambda given, batches: [(each.record, each.raw) for each in running.run(given, batches)]
+
+
+def _on_spark(settings: AppSettings, plan: Plan, directory: Path) -> Round:
     from ottla.streams.lowering.deployment import Trial
 
-    return Trial(settings, plan, Path(directory))
+    running = Trial(settings, plan, directory)
+    return lambda given, batches: [(each, each) for each in running.round(given, batches)]
 
 
 def _rounds(
-    runner: Runner, plan: Plan, given: Mapping[str, Sequence[Any]], batches: int
+    run: Round, plan: Plan, given: Mapping[str, Sequence[Any]], batches: int
 ) -> dict[str, list[Record]]:
     clock = count()
     offsets: dict[str, Iterator[int]] = {}
@@ -61,17 +78,15 @@ def _rounds(
     }
     found: dict[str, list[Record]] = {}
     for _ in range(_ROUNDS_MAX):
-        written = runner.round(raw, batches)
-        for record in written:
-            found.setdefault(record.topic, []).append(record)
+        came_out = run(raw, batches)
         raw, batches = {}, 1
-        for record in written:
-            sources = [each for each in plan.sources if reads(each, record.topic)]
-            if sources:
-                again = _raw(
-                    record.topic, record, sources[0], clock, offsets.setdefault(record.topic, count())
-                )
-                raw.setdefault(record.topic, []).append(again)
+        for shown, written in came_out:
+            topic = shown.topic
+            found.setdefault(topic, []).append(shown)
+            if written is not None and any(reads(each, topic) for each in plan.sources):
+                offset = offsets.setdefault(topic, count())
+                again = _raw(topic, written, _source(plan, topic), clock, offset)
+                raw.setdefault(topic, []).append(again)
         if not raw:
             return {topic: _numbered(records) for topic, records in found.items()}
     raise StreamsError(f"after {_ROUNDS_MAX} rounds the topology still writes to topics that it reads")
