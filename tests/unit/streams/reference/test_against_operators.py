@@ -14,6 +14,7 @@ from ottla.streams import App, Hopping, JoinWindow, Session, Sliding, TimeLimit,
 from ottla.streams.lowering.stateful.aggregate import Aggregate
 from ottla.streams.lowering.stateful.distinct import Distinct
 from ottla.streams.lowering.stateful.fold import fold_of
+from ottla.streams.lowering.stateful.foreign_key_join import Resolving, Responding, Subscribing
 from ottla.streams.lowering.stateful.joining import joiner
 from ottla.streams.lowering.stateful.keycode import key_code
 from ottla.streams.lowering.stateful.operator import Operator
@@ -22,6 +23,7 @@ from ottla.streams.lowering.stateful.stream_join import StreamJoin
 from ottla.streams.lowering.stateful.stream_table_join import StreamTableJoin
 from ottla.streams.lowering.stateful.suppress import Suppress, patience_of
 from ottla.streams.lowering.stateful.table import Table
+from ottla.streams.lowering.stateful.table_aggregate import Balance, TableAggregate
 from ottla.streams.lowering.stateful.table_join import TableJoin
 from ottla.streams.lowering.stateful.windowed import windows
 from ottla.streams.reference.change import Change
@@ -40,6 +42,24 @@ events = st.lists(
         st.integers(0, 1),
     ),
     max_size=30,
+)
+# Rows of the left refer by their values to keys of the right.
+references = st.lists(
+    st.one_of(
+        st.tuples(
+            st.sampled_from(["k", "l", None]),
+            st.sampled_from(["p", "q", "s", None]),
+            st.integers(0, 60),
+            st.just(0),
+        ),
+        st.tuples(
+            st.sampled_from(["p", "q", None]),
+            st.sampled_from(["x", "y", None]),
+            st.integers(0, 60),
+            st.just(1),
+        ),
+    ),
+    max_size=25,
 )
 cuts_of = st.lists(st.integers(1, 30), max_size=4)
 
@@ -174,3 +194,91 @@ def test_the_reference_gives_what_an_operator_gives(
     only_left = [(key, value, time, 0) for key, value, time, _ in records]
     taken = records if len(node.inputs) > 1 else only_left
     assert by_reference(node, taken) == by_operator(node, make, taken, cuts)
+
+
+# A foreign-key join is three operators in the lowering, and one here.
+
+
+def refer(value: str) -> str | None:
+    """The key that a row refers to."""
+    return None if value == "s" else value
+
+
+def by_three_operators(node: Any, records: Sequence[Given]) -> Flown:
+    asking = Driver(lambda: Subscribing(node.how, lambda key, value: refer(value)))
+    answering = Driver(lambda: Responding(str.encode))
+    resolving = Driver(lambda: Resolving(node.how, _joiner(node)))
+    made: Flown = []
+    for key, value, time, side in records:
+        taken = [Record(side, key, None if key is None else key.encode(), value, time)]
+        if side == 0:
+            taken = [_as_record(each, 0) for each in asking.batch(taken)]
+        for question in taken:
+            for answer in answering.batch([question]):
+                made += [
+                    (each.key, each.value, each.old, each.timestamp)
+                    for each in resolving.batch([_as_record(answer, 0)])
+                ]
+    return made
+
+
+def _as_record(output: Any, side: int) -> Record:
+    at = None if output.key is None else output.key.encode()
+    return Record(side, output.key, at, output.value, output.timestamp)
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+@settings(max_examples=60, deadline=None)
+@given(records=references)
+def test_a_join_by_foreign_key_gives_what_three_operators_give(how: str, records: list[Given]) -> None:
+    app = App("app")
+    left, right = app.table("left"), app.table("right")
+    call = left.join if how == "inner" else left.left_join
+    node = call(right, joined, on=refer)._node
+    assert by_reference(node, records) == by_three_operators(node, records)
+
+
+# An aggregate of a table gets what leaves a group and what joins it.
+
+
+def rows_of(app: App, method: str) -> Any:
+    """The node of an aggregate over the rows of a table, by their values."""
+    grouped = app.table("rows").group_by(lambda key, value: (value, f"{key}{value}"), key=str, value=str)
+    if method == "count":
+        return grouped.count()._node
+    if method == "reduce":
+        return grouped.reduce(joined, lambda so_far, old: so_far.replace(old, "", 1) or None)._node  # type: ignore[arg-type]
+    return grouped.aggregate(
+        lambda: "+",
+        lambda key, new, so_far: so_far + key + new,
+        lambda old, so_far: so_far.replace(old, "", 1),
+    )._node
+
+
+@pytest.mark.parametrize("method", ["count", "reduce", "aggregate"])
+@settings(max_examples=60, deadline=None)
+@given(records=events, cuts=cuts_of)
+def test_an_aggregate_of_a_table_gives_what_its_operator_gives(
+    method: str, records: list[Given], cuts: list[int]
+) -> None:
+    node = rows_of(App("app"), method)
+    regroup = node.input
+    (source,) = regroup.inputs
+    table, groups = operator_of(source, {}), operator_of(regroup, {})
+    moves = [
+        moved
+        for key, value, time, _ in records
+        for change in table.take(0, Change(key, value, time))
+        for moved in groups.take(0, change)
+    ]
+    total = operator_of(node, {})
+    expected = [
+        (each.key, each.value, each.old, each.timestamp) for move in moves for each in total.take(0, move)
+    ]
+    offered = ("aggregate", "value") if method == "reduce" else ("key", "value", "aggregate")
+    functions = [node.initializer, node.adder, node.subtractor]
+    calls = [each and each.bound(() if n == 0 else offered) for n, each in enumerate(functions)]
+    driver = Driver(lambda: TableAggregate(Balance(method, *calls)))
+    taken = [Record(0, each.key, each.key.encode(), each.value, each.timestamp) for each in moves]
+    made = [each for part in parts(taken, cuts) for each in driver.batch(part)]
+    assert [(each.key, each.value, each.old, each.timestamp) for each in made] == expected
