@@ -25,12 +25,11 @@ class FirstOfEachKey(Operator):
         self._now = max(self._now, change.timestamp)
         if change.key is None:
             return ()
-        passed = self._passed.setdefault(key_bytes(self._node.key, change.key), [])
-        span = self._node.within_ms
-        if any(span is None or self._is_near(change.timestamp, each, span) for each in passed):
+        at, span = key_bytes(self._node.key, change.key), self._node.within_ms
+        passed = self._passed.get(at, [])
+        if span is not None:
+            passed = [each for each in passed if each >= self._now - 2 * span]
+        if any(span is None or abs(change.timestamp - each) <= span for each in passed):
             return ()
-        passed.append(change.timestamp)
+        self._passed[at] = [*passed, change.timestamp]
         return (change,)
-
-    def _is_near(self, time: int, passed: int, span: int) -> bool:
-        return passed >= self._now - 2 * span and abs(time - passed) <= span

@@ -40,16 +40,21 @@ class SessionWindows(Operator):
         self._now = max(self._now, change.timestamp)
         at = key_bytes(self._key, change.key)
         self._keys[at] = change.key
-        time, sessions = change.timestamp, self._sessions.setdefault(at, {})
-        near = [
-            each
-            for each in sessions
-            if each[0] <= time + self._gap and each[1] >= time - self._gap and not self._is_closed(each)
-        ]
-        near.sort(key=lambda each: (each[1], each[0]))
+        time = change.timestamp
+        near = sorted(
+            (
+                each
+                for each in self._sessions.get(at, {})
+                if each[0] <= time + self._gap and each[1] >= time - self._gap and not self._is_closed(each)
+            ),
+            key=lambda each: (each[1], each[0]),
+        )
         span = (min([time, *(each[0] for each in near)]), max([time, *(each[1] for each in near)]))
-        out = [] if self._is_closed(span) else self._gathered(side, change, sessions, near, span)
-        return self._closed(change) if self._on_close else out
+        out = []
+        if not self._is_closed(span):
+            out = self._gathered(side, change, self._sessions.setdefault(at, {}), near, span)
+        closed = self._closed(change)
+        return closed if self._on_close else out
 
     def _is_closed(self, span: Span) -> bool:
         return span[1] + self._patience < self._now

@@ -57,7 +57,12 @@ class SlidingWindows(Operator):
                 self._early(side, change, panes)
             else:
                 self._usual(side, change, panes)
-        return self._closed(change) if self._on_close else self._out
+        if self._on_close:
+            self._out = self._closed(change)
+        # The latest record that is not too late may take over what is in a window that began two spans before it.
+        oldest = self._now - self._grace - 3 * self._span
+        self._panes[at] = {start: pane for start, pane in panes.items() if start >= oldest}
+        return self._out
 
     def _is_closed(self, start: int) -> bool:
         return start + self._span + self._grace < self._now

@@ -118,32 +118,32 @@ class TimedValues:
         self._typed = _Typed(node)
         self._retention = node.retention_ms
         self._stream_time = stream_time
-        self._rows: dict[tuple[bytes, int], tuple[Any, Any]] = {}  # key as bytes, time → key, value
+        self._rows: dict[bytes, dict[int, tuple[Any, Any]]] = {}  # key as bytes → time → key, value
 
     def _is_there(self, time: int) -> bool:
         return time > self._stream_time() - self._retention
 
     def put(self, key: Any, value: Any, time: int) -> None:
         """Keep a value; None takes one out."""
-        at = (self._typed.at(key), time)
+        rows = self._rows.setdefault(self._typed.at(key), {})
         if value is None:
-            self._rows.pop(at, None)
+            rows.pop(time, None)
         elif self._is_there(time):
-            self._rows[at] = (self._typed.key(key), self._typed.value(value))
+            rows[time] = (self._typed.key(key), self._typed.value(value))
 
     def get(self, key: Any, time: int) -> Any:
         """Return the value at that very time."""
-        found = self._rows.get((self._typed.at(key), time))
-        return self._typed.load(found[1]) if found is not None and self._is_there(time) else None
+        return next((value for _, value in self.fetch(key, time, time)), None)
 
     def fetch(self, key: Any, first: int, last: int) -> list[tuple[int, Any]]:
         """Return times and values of a key."""
-        at = self._typed.at(key)
-        times = sorted(time for name, time in self._rows if name == at and first <= time <= last)
-        return [(time, self._typed.load(self._rows[at, time][1])) for time in times if self._is_there(time)]
+        rows = self._rows.get(self._typed.at(key), {})
+        times = sorted(time for time in rows if first <= time <= last and self._is_there(time))
+        return [(time, self._typed.load(rows[time][1])) for time in times]
 
     def items(self) -> Iterator[tuple[Any, int, Any]]:
         """Go through all entries by key and time."""
-        for (_, time), (key, value) in sorted(self._rows.items(), key=lambda row: row[0]):
-            if self._is_there(time):
-                yield self._typed.load_key(key), time, self._typed.load(value)
+        for _, rows in sorted(self._rows.items(), key=lambda entry: entry[0]):
+            for time, (key, value) in sorted(rows.items(), key=lambda entry: entry[0]):
+                if self._is_there(time):
+                    yield self._typed.load_key(key), time, self._typed.load(value)

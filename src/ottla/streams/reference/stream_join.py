@@ -81,10 +81,11 @@ class JoinStreams(Operator):
 
     def _pairs(self, side: int, change: Change, at: bytes) -> list[Change]:
         mine, theirs = self._sides[side], self._sides[1 - side]
+        theirs.kept[at] = [each for each in theirs.kept.get(at, ()) if self._is_kept(theirs, each[0])]
         earliest, latest = max(0, change.timestamp - mine.before_ms), max(0, change.timestamp + mine.after_ms)
         out = []
-        for time, value in sorted(theirs.kept.get(at, ()), key=lambda each: each[0]):
-            if self._is_kept(theirs, time) and earliest <= time <= latest:
+        for time, value in sorted(theirs.kept[at], key=lambda each: each[0]):
+            if earliest <= time <= latest:
                 self._alone.pop((time, 1 - side, at), None)
                 left, right = (change.value, value) if side == 0 else (value, change.value)
                 joined = self._joiner(change.key, left, right)

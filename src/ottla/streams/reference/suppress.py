@@ -44,23 +44,23 @@ class HoldBack(Operator):
             self._held[at] = _Held(since + self._wait, change)
         else:
             self._held[at] = _Held(before.due, change._replace(old=before.change.old))
-        order = sorted((held.due, name) for name, held in self._held.items())
-        due = [name for time, name in order if time <= self._now]
-        if self._limit is not None and self._limit.records_max is not None:
-            due = self._with_room(due, [name for _, name in order], self._limit.records_max)
-        released = [self._held.pop(name).change for name in due]
-        return [each for each in released if each.value is not None or self._limit is not None]
+        released = self._released([name for name, held in self._held.items() if held.due <= self._now])
+        if self._limit is None:
+            return [each for each in released if each.value is not None]
+        room = self._limit.records_max
+        if room is not None and len(self._held) > room:
+            if self._limit.when_full == "fail":
+                raise StreamsError(
+                    f"{self._node.name}: more than {room} keys are held back",
+                    hint="allow more with records_max, or let the oldest go with when_full='emit'",
+                )
+            oldest = sorted(self._held, key=lambda name: (self._held[name].due, name))
+            released += self._released(oldest[: len(self._held) - room])
+        return released
 
-    def _with_room(self, due: list[bytes], order: list[bytes], limit: int) -> list[bytes]:
-        too_many = len(order) - limit
-        if too_many <= len(due):
-            return due
-        if self._limit is not None and self._limit.when_full == "fail":
-            raise StreamsError(
-                f"{self._node.name}: more than {limit} keys are held back",
-                hint="allow more with records_max, or let the oldest go with when_full='emit'",
-            )
-        return order[:too_many]
+    def _released(self, names: list[bytes]) -> list[Change]:
+        order = sorted(names, key=lambda name: (self._held[name].due, name))
+        return [self._held.pop(name).change for name in order]
 
 
 def _wait_for_close(node: Suppress) -> int:
