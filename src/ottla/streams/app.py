@@ -164,6 +164,9 @@ class App:
         timestamp comes a millisecond after the one before it. With `batches` they come in so many micro-batches. What
         is written to a topic that the topology reads is read. Without a sink, records are returned under the names of
         the operators that nobody reads.
+
+        `on` says what it runs on: "python" interprets the plan in this process, record by record, in milliseconds;
+        "spark" runs it as `start` would.
         """
         from ottla.streams.trial import trial
 

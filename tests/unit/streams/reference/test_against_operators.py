@@ -185,7 +185,7 @@ KINDS: list[tuple[Any, ...]] = [
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(str(each) for each in kind))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(records=events, cuts=cuts_of)
 def test_the_reference_gives_what_an_operator_gives(
     kind: tuple[Any, ...], records: list[Given], cuts: list[int]
@@ -228,7 +228,7 @@ def _as_record(output: Any, side: int) -> Record:
 
 
 @pytest.mark.parametrize("how", ["inner", "left"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(records=references)
 def test_a_join_by_foreign_key_gives_what_three_operators_give(how: str, records: list[Given]) -> None:
     app = App("app")
@@ -256,7 +256,7 @@ def rows_of(app: App, method: str) -> Any:
 
 
 @pytest.mark.parametrize("method", ["count", "reduce", "aggregate"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(records=events, cuts=cuts_of)
 def test_an_aggregate_of_a_table_gives_what_its_operator_gives(
     method: str, records: list[Given], cuts: list[int]
