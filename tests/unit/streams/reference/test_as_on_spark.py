@@ -1,10 +1,11 @@
 """What the tests of tests/spark expect of Spark is what the reference gives: the same tables, run without Spark.
 
-Of those tests each that needs nothing but a topology runs here too, and none is named: a new one is held to both. What
-only Spark does is in `ONLY_SPARK`, with the reason.
+Of those tests each that needs nothing but a topology runs here too, and none is named: a new one is held to both. Those
+that take Spark itself in hand do not; and those of which Spark alone is expected are in `ONLY_SPARK`, with the reason.
 """
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from types import ModuleType
@@ -19,12 +20,11 @@ from tests.spark import test_streams_stateful as stateful
 from tests.spark import test_streams_stateless as stateless
 
 ONLY_SPARK = {
-    "test_a_failure_names_the_operator_and_the_record": "it asks for Spark's kind of failure; see test_failures",
-    "test_what_is_read_and_written_is_the_same": "it makes frames",
     "test_dead_letters": "the reasons are in the words of Spark's own reader; see test_failures",
-    "test_a_null_that_a_function_does_not_expect_is_named": "there is no None for an expression; see test_failures",
-    "test_the_clock_on_the_wall_wakes_a_processor_without_records": "it makes a query",
+    "test_a_null_that_a_function_does_not_expect_is_named": "a function that is called sees None; see test_failures",
 }
+# What a test says that takes Spark itself in hand.
+IN_HAND = re.compile(r"\bspark\.|lowering|SparkFailure")
 Case = tuple[ModuleType, str, Mapping[str, Any]]
 
 
@@ -63,7 +63,7 @@ def fixtures_of(module: ModuleType) -> dict[str, Any]:
 def cases(module: ModuleType) -> Iterator[Any]:
     known = {*fixtures_of(module), "spark", "tmp_path"}
     for name, test in vars(module).items():
-        if not name.startswith("test_") or name in ONLY_SPARK:
+        if not name.startswith("test_") or name in ONLY_SPARK or IN_HAND.search(inspect.getsource(test)):
             continue
         taken = set(inspect.signature(test).parameters)
         marks = [mark for mark in getattr(test, "pytestmark", ()) if mark.name == "parametrize"]
