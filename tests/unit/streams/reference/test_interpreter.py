@@ -136,6 +136,26 @@ def test_numbers_are_as_pythons() -> None:
     assert len(written["nan"]) == 1
 
 
+@dataclass
+class Flags:
+    is_new: bool
+    is_large: bool
+
+
+@pytest.mark.filterwarnings("ignore:Bitwise inversion:DeprecationWarning")
+def test_what_is_not_to_an_expression_is_not_here() -> None:
+    app = App("not")
+    flags = app.stream("in", value=Flags)
+    flags.filter(lambda v: ~v.is_new).to("old")
+    flags.filter(lambda v: ~v.is_new & (v.is_large | ~v.is_new)).to("both")
+    flags.map_values(lambda v: ~v.is_large).to("small")
+    given = [Flags(True, True), Flags(False, True), Flags(False, False)]
+    written = app.test({"in": given})
+    assert values(written["old"]) == given[1:]
+    assert values(written["both"]) == given[1:]
+    assert values(written["small"]) == [False, False, True]
+
+
 def test_a_global_table_is_there_in_full_before_the_first_record() -> None:
     app = App("global")
     prices = app.global_table("prices", value=int)
