@@ -91,6 +91,19 @@ def spark(on_spark: None, tmp_path_factory: pytest.TempPathFactory) -> "Iterator
         gateway.proc.wait(STOP_SECONDS_MAX)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def apps_are_tested_on_spark() -> Iterator[None]:
+    """What `App.test` runs on unless told is Spark in this folder, which is here to prove it."""
+    if find_spec("pyspark") is None:
+        yield
+        return
+    from ottla.streams import App
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(App.test.__kwdefaults__, "on", "spark")
+        yield
+
+
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Broker]:
     """A broker that all tests share; `broker.bootstrap` is its address."""

@@ -155,17 +155,22 @@ class App:
             )
         return start(self.settings, plan, block=block)
 
-    def test(self, given: Mapping[str, Sequence[Any]], *, batches: int = 1) -> dict[str, list[Record]]:
+    def test(
+        self, given: Mapping[str, Sequence[Any]], *, batches: int = 1, on: str = "python"
+    ) -> dict[str, list[Record]]:
         """Run the topology on given records and return what it writes, by topic. No broker is needed.
 
         A record is a Record, a pair of key and value, a triple with a timestamp, or a value alone. One without a
         timestamp comes a millisecond after the one before it. With `batches` they come in so many micro-batches. What
         is written to a topic that the topology reads is read. Without a sink, records are returned under the names of
         the operators that nobody reads.
+
+        `on` says what it runs on: "python" interprets the plan in this process, record by record, in milliseconds;
+        "spark" runs it as `start` would.
         """
         from ottla.streams.trial import trial
 
-        return trial(self.settings, self._whole(), given, batches)
+        return trial(self.settings, self._whole(), given, batches, on)
 
     def _whole(self) -> Plan:
         plan = self.plan()

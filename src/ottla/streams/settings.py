@@ -5,9 +5,6 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-from ottla.client.settings.admin import ADMIN
-from ottla.client.settings.consumer import CONSUMER
-from ottla.client.settings.producer import PRODUCER
 from ottla.streams.errors import TopologyError
 
 _CHECKPOINTS = "ottla-checkpoints"
@@ -65,6 +62,8 @@ class AppSettings:
     @property
     def source_options(self) -> dict[str, str]:
         """What to tell the source `ottla`."""
+        from ottla.client.settings.consumer import CONSUMER
+
         return {
             **({} if self.is_look else {"groupId": self.name}),
             "kafka.bootstrap.servers": self.bootstrap_servers,
@@ -75,6 +74,8 @@ class AppSettings:
     @property
     def sink_options(self) -> dict[str, str]:
         """What to tell the sink `ottla`."""
+        from ottla.client.settings.producer import PRODUCER
+
         found = {"kafka.bootstrap.servers": self.bootstrap_servers, "guarantee": self.guarantee}
         if self.guarantee == "exactly-once":
             found["transactionalId"] = f"ottla-streams-{self.name}"
@@ -84,6 +85,8 @@ class AppSettings:
     @property
     def admin_settings(self) -> dict[str, str]:
         """What to tell an admin client."""
+        from ottla.client.settings.admin import ADMIN
+
         return {name: value for name, value in self.client.items() if name in ADMIN}
 
 
@@ -97,10 +100,26 @@ def app_settings(
     if not name or "/" in name:
         raise TopologyError(f"{name!r} is no name for an app: it is that of its group and its checkpoint")
     own = {key: value for key, value in given.items() if key in _OWN and value is not None}
+    client = _client_settings({key: value for key, value in given.items() if key not in _OWN})
+    _check(own)
+    servers = bootstrap_servers or ""
+    return AppSettings(
+        name=name,
+        bootstrap_servers=servers if isinstance(servers, str) else ",".join(servers),
+        client=client,
+        **{"checkpoint": f"{_CHECKPOINTS}/{name}", **own},
+    )
+
+
+def _client_settings(given: Mapping[str, Any]) -> dict[str, str]:
+    if not given:
+        return {}
+    # Imported only where there are some: they are many, and a test of a topology needs none.
+    from ottla.client.settings.consumer import CONSUMER
+    from ottla.client.settings.producer import PRODUCER
+
     client = {}
     for key, value in given.items():
-        if key in _OWN:
-            continue
         setting = key.replace("_", ".")
         if setting not in CONSUMER and setting not in PRODUCER:
             known = [*_OWN, *(each.replace(".", "_") for each in {*CONSUMER, *PRODUCER})]
@@ -112,14 +131,7 @@ def app_settings(
             )
             raise TopologyError(f"an app has no setting {key}", hint=hint)
         client[setting] = str(value).lower() if isinstance(value, bool) else str(value)
-    _check(own)
-    servers = bootstrap_servers or ""
-    return AppSettings(
-        name=name,
-        bootstrap_servers=servers if isinstance(servers, str) else ",".join(servers),
-        client=client,
-        **{"checkpoint": f"{_CHECKPOINTS}/{name}", **own},
-    )
+    return client
 
 
 def _check(own: Mapping[str, Any]) -> None:

@@ -1,18 +1,20 @@
-"""Running a topology on given records, for tests: the same plan, the same lowering, no broker.
+"""Running a topology on given records, for tests: the same plan, no broker.
+
+It runs in this process, on the reference, or on Spark as `start` would.
 
 T1  State is in one partition, so stream time is one for the whole topology and results have an order.
 T2  What the topology writes to a topic that it reads itself is read in a next round, until nothing new is written.
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from ottla.client.record import Record
 from ottla.streams.errors import StreamsError, TopologyError, TypeMismatch
-from ottla.streams.plan.sources import Source
+from ottla.streams.plan.sources import Source, reads
 from ottla.streams.plan.topology import Plan
 from ottla.streams.settings import AppSettings
 from ottla.streams.types.codec import encoder
@@ -21,16 +23,50 @@ from ottla.streams.types.serde import Serde
 _ROUNDS_MAX = 100
 
 
+# A record that came out; and the same as it is read again, if it was written to a topic.
+CameOut = tuple[Record, Record | None]
+# Runs on some records more, in so many micro-batches.
+Round = Callable[[Mapping[str, Sequence[Record]], int], list[CameOut]]
+
+
 def trial(
-    settings: AppSettings, plan: Plan, given: Mapping[str, Sequence[Any]], batches: int
+    settings: AppSettings, plan: Plan, given: Mapping[str, Sequence[Any]], batches: int, on: str
 ) -> dict[str, list[Record]]:
     """Return what comes out of a topology, by topic."""
-    from ottla.streams.lowering.deployment import Trial
-    from ottla.streams.lowering.topics import check_given, reads
-
     if batches < 1:
         raise TopologyError(f"test: {batches} micro-batches are none")
-    check_given(plan.sources, list(given))
+    if on not in ("python", "spark"):
+        raise TopologyError(f"test: on is {on!r}", hint="it is 'python' or 'spark'")
+    _check_given(plan.sources, list(given))
+    if on == "python":
+        return _rounds(_on_python(settings, plan), plan, given, batches)
+    with tempfile.TemporaryDirectory(prefix="ottla-test-", ignore_cleanup_errors=True) as directory:
+        return _rounds(_on_spark(settings, plan, Path(directory)), plan, given, batches)
+
+
+def _on_python(settings: AppSettings, plan: Plan) -> Round:
+    from ottla.streams.reference.interpreter import Interpreter
+
+    running = Interpreter(
+        plan,
+        updates=settings.updates,
+        dead_letters=settings.dead_letters,
+        app=settings.name,
+        native=settings.native,
+    )
+    return lambda given, batches: [(each.record, each.raw) for each in running.run(given, batches)]
+
+
+def _on_spark(settings: AppSettings, plan: Plan, directory: Path) -> Round:
+    from ottla.streams.lowering.deployment import Trial
+
+    running = Trial(settings, plan, directory)
+    return lambda given, batches: [(each, each) for each in running.round(given, batches)]
+
+
+def _rounds(
+    run: Round, plan: Plan, given: Mapping[str, Sequence[Any]], batches: int
+) -> dict[str, list[Record]]:
     clock = count()
     offsets: dict[str, Iterator[int]] = {}
     raw = {
@@ -41,28 +77,30 @@ def trial(
         for topic, records in given.items()
     }
     found: dict[str, list[Record]] = {}
-    with tempfile.TemporaryDirectory(prefix="ottla-test-", ignore_cleanup_errors=True) as directory:
-        running = Trial(settings, plan, Path(directory))
-        for _ in range(_ROUNDS_MAX):
-            written = running.round(raw, batches)
-            for record in written:
-                found.setdefault(record.topic, []).append(record)
-            raw, batches = {}, 1
-            for record in written:
-                sources = [each for each in plan.sources if reads(each, record.topic)]
-                if sources:
-                    again = _raw(
-                        record.topic, record, sources[0], clock, offsets.setdefault(record.topic, count())
-                    )
-                    raw.setdefault(record.topic, []).append(again)
-            if not raw:
-                return {topic: _numbered(records) for topic, records in found.items()}
+    for _ in range(_ROUNDS_MAX):
+        came_out = run(raw, batches)
+        raw, batches = {}, 1
+        for shown, written in came_out:
+            topic = shown.topic
+            found.setdefault(topic, []).append(shown)
+            if written is not None and any(reads(each, topic) for each in plan.sources):
+                offset = offsets.setdefault(topic, count())
+                again = _raw(topic, written, _source(plan, topic), clock, offset)
+                raw.setdefault(topic, []).append(again)
+        if not raw:
+            return {topic: _numbered(records) for topic, records in found.items()}
     raise StreamsError(f"after {_ROUNDS_MAX} rounds the topology still writes to topics that it reads")
 
 
-def _source(plan: Plan, topic: str) -> Source:
-    from ottla.streams.lowering.topics import reads
+def _check_given(sources: Sequence[Source], topics: Sequence[str]) -> None:
+    """Refuse topics that nobody reads."""
+    for topic in topics:
+        if not any(reads(each, topic) for each in sources):
+            known = ", ".join(each.pattern or ", ".join(each.topics) for each in sources) or "none"
+            raise TopologyError(f"nothing reads the topic {topic!r}", hint=f"read are {known}")
 
+
+def _source(plan: Plan, topic: str) -> Source:
     return next(each for each in plan.sources if reads(each, topic))
 
 

@@ -19,8 +19,8 @@ from pyspark.sql.types import StructType
 from ottla.streams.lowering.context import Context
 from ottla.streams.lowering.lower import Lowered
 from ottla.streams.lowering.reading import decode, readable, unreadable
-from ottla.streams.lowering.stateful.native import check_native
 from ottla.streams.lowering.writing import ROWS, outgoing
+from ottla.streams.plan.native import check_native
 from ottla.streams.plan.node import Node
 from ottla.streams.plan.sinks import SINKS, To
 from ottla.streams.plan.sources import GlobalTableSource, Source

@@ -1,6 +1,5 @@
 """Where a query's records come from: topics of a cluster, or records that were given for a test."""
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -9,8 +8,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from ottla.client.record import Record
-from ottla.streams.errors import TopologyError
-from ottla.streams.plan.sources import Source
+from ottla.streams.plan.sources import Source, reads
 
 _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 _FILE = pa.schema(
@@ -117,18 +115,3 @@ class GivenTopics:
         while path.stat().st_mtime_ns // 1_000_000 <= self._latest_ms:
             path.touch()
         self._latest_ms = path.stat().st_mtime_ns // 1_000_000
-
-
-def reads(source: Source, topic: str) -> bool:
-    """Say whether a source reads a topic."""
-    if source.pattern is not None:
-        return re.fullmatch(source.pattern, topic) is not None
-    return topic in source.topics
-
-
-def check_given(sources: Sequence[Source], topics: Sequence[str]) -> None:
-    """Refuse topics that nobody reads."""
-    for topic in topics:
-        if not any(reads(each, topic) for each in sources):
-            known = ", ".join(each.pattern or ", ".join(each.topics) for each in sources) or "none"
-            raise TopologyError(f"nothing reads the topic {topic!r}", hint=f"read are {known}")

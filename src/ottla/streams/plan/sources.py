@@ -1,5 +1,6 @@
 """Where records come from."""
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -42,3 +43,10 @@ class GlobalTableSource(Source, TableNode):
     """app.global_table: the whole of a topic, to look up in by any key. Nothing flows out of it by itself."""
 
     kind: ClassVar[str] = "global_table"
+
+
+def reads(source: Source, topic: str) -> bool:
+    """Say whether a source reads a topic."""
+    if source.pattern is not None:
+        return re.fullmatch(source.pattern, topic) is not None
+    return topic in source.topics
