@@ -72,6 +72,9 @@ class Process(Operator):
         self._context = Context(self)
         self._processor = self._make()
         self._guarded(self._processor.init, self._context)
+        parts = {"processor": self._processor, "context": self._context}
+        parts |= {f"store {name}": each for name, each in self.kept.items()}
+        self._guarded(self.timers.ready, parts)
 
     def prepare(self, records: "Sequence[Record]") -> None:
         """Read the rows of these records' own keys: most processors will ask for them."""
@@ -104,7 +107,7 @@ class Process(Operator):
                 each.times.advance(self.timeline.now)
 
     def _ring(self, clock: str, time: int) -> None:
-        if any(each.clock == clock and each.active and each.due <= time for each in self.timers.schedules):
+        if self.timers.is_due(clock, time):
             self._context.time = time
             self._guarded(self.timers.ring, clock, time)
             self._context.time = None
@@ -116,7 +119,7 @@ class Process(Operator):
         self._guarded(self._processor.close)
         for each in self.kept.values():
             each.finish()
-        self.timers.flush()
+        self.timers.flush(self.name, self.place)
         self.timeline.flush()
 
     def alarms(self) -> list[int]:
