@@ -149,7 +149,13 @@ class Ticking(Processor):
 
 
 def test_stream_time_ticks_after_the_record_that_moved_it() -> None:
-    records = [record("a", 1, 3), record("a", 2, 9), record("a", 3, 10), record("a", 4, 35), record("a", 5, 41)]
+    records = [
+        record("a", 1, 3),
+        record("a", 2, 9),
+        record("a", 3, 10),
+        record("a", 4, 35),
+        record("a", 5, 41),
+    ]
     expected = [
         ("record", 1, 3),
         ("tick", 3, 3),
@@ -239,7 +245,13 @@ class Later(Processor):
 
 
 def test_what_is_scheduled_for_a_record_goes_on_in_later_micro_batches() -> None:
-    records = [record("a", 0, 3), record("b", 1, 5), record("c", 9, 12), record("d", 9, 25), record("e", 9, 40)]
+    records = [
+        record("a", 0, 3),
+        record("b", 1, 5),
+        record("c", 9, 12),
+        record("d", 9, 25),
+        record("e", 9, 40),
+    ]
     expected = [
         ("ticks", 1, 3),
         ("b!", 5, 5),
@@ -261,7 +273,14 @@ def test_what_is_due_first_goes_first() -> None:
 
     records = [record("a", 1, 0), record("a", 2, 35)]
     # Due at 4 comes before due at 10.
-    assert [key for key, *_ in run(process(Two), records)] == ["record", "tick", "tock", "record", "tock", "tick"]
+    assert [key for key, *_ in run(process(Two), records)] == [
+        "record",
+        "tick",
+        "tock",
+        "record",
+        "tock",
+        "tick",
+    ]
 
 
 @settings(max_examples=60, deadline=None)
@@ -285,7 +304,9 @@ def test_a_callback_that_cannot_be_kept_is_named() -> None:
             lock = threading.Lock()
             self.context.schedule(10, lambda time: lock.release() if lock.locked() else None)
 
-    with pytest.raises(FunctionFailed, match="the callback of a timer that was scheduled outside of init cannot"):
+    with pytest.raises(
+        FunctionFailed, match="the callback of a timer that was scheduled outside of init cannot"
+    ):
         run(process(Wrong), [record("a", 1, 1)])
 
 
@@ -347,7 +368,9 @@ class Forgetful(Processor):
     rows=st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2), st.integers(0, 60)), max_size=14),
     cuts=st.lists(st.integers(1, 14), max_size=5),
 )
-def test_forgetting_does_not_depend_on_micro_batches(rows: list[tuple[str, int, int]], cuts: list[int]) -> None:
+def test_forgetting_does_not_depend_on_micro_batches(
+    rows: list[tuple[str, int, int]], cuts: list[int]
+) -> None:
     records = [record(*row) for row in rows]
     stores = TTL, WindowStore("times", str, int, retention="20 ms")
     assert run(process(Forgetful, *stores), records, cuts) == run(process(Forgetful, *stores), records)
