@@ -141,15 +141,15 @@ REFUSED: list[tuple[str, Say, Say]] = [
     ("window", lambda a: counted(a, window=Tumbling(5)), lambda a: counted(a, window=Hopping(5, 5))),
     ("window", lambda a: counted(a, window=Session(5)), lambda a: counted(a, window=Session(6))),
     ("emit", lambda a: counted(a, window=Tumbling(5)), lambda a: counted(a, window=Tumbling(5), emit="close")),
-    ("left", lambda a: joined(a), lambda a: joined(a, left=Swapped)),
-    ("right", lambda a: joined(a), lambda a: joined(a, right=Swapped)),
-    ("inputs", lambda a: joined(a), lambda a: joined(a, swap=True)),
-    ("how", lambda a: joined(a), lambda a: joined(a, how="left_join")),
-    ("window", lambda a: joined(a), lambda a: joined(a, within=within(5, grace=1))),
-    ("left", lambda a: tables(a), lambda a: tables(a, left=Swapped)),
-    ("right", lambda a: tables(a), lambda a: tables(a, right=Swapped)),
+    ("left", joined, lambda a: joined(a, left=Swapped)),
+    ("right", joined, lambda a: joined(a, right=Swapped)),
+    ("inputs", joined, lambda a: joined(a, swap=True)),
+    ("how", joined, lambda a: joined(a, how="left_join")),
+    ("window", joined, lambda a: joined(a, within=within(5, grace=1))),
+    ("left", tables, lambda a: tables(a, left=Swapped)),
+    ("right", tables, lambda a: tables(a, right=Swapped)),
     ("left", lambda a: tables(a, foreign=True), lambda a: tables(a, left=Swapped, foreign=True)),
-    ("right", lambda a: looked_up(a), lambda a: looked_up(a, right=Swapped)),
+    ("right", looked_up, lambda a: looked_up(a, right=Swapped)),
     ("store s", lambda a: kept(a, Store("s", str, int)), lambda a: kept(a, Store("s", str, str))),
     ("store s", lambda a: kept(a, Store("s", str, Order)), lambda a: kept(a, Store("s", str, Swapped))),
     ("store s", lambda a: kept(a, Store("s", str, str)), lambda a: kept(a, Store("s", str, Any))),
@@ -157,7 +157,7 @@ REFUSED: list[tuple[str, Say, Say]] = [
     ("store s", lambda a: kept(a, Store("s")), lambda a: kept(a, WindowStore("s"))),
     ("store s", lambda a: kept(a, WindowStore("s")), lambda a: kept(a, WindowStore("s", retention=5))),
     ("stores", lambda a: kept(a, Store("s"), Store("t")), lambda a: kept(a, Store("t"), Store("s"))),
-    ("clock", lambda a: kept(a), lambda a: kept(a, make=Woken)),
+    ("clock", kept, lambda a: kept(a, make=Woken)),
     ("wait", lambda a: held(a, TimeLimit(5)), lambda a: held(a, TimeLimit(6))),
     ("value", lambda a: held(a, TimeLimit(5), Order), lambda a: held(a, TimeLimit(5), Swapped)),
     ("value", lambda a: held(a, TimeLimit(5), Wider), lambda a: held(a, TimeLimit(5), Order)),
@@ -186,7 +186,7 @@ def test_another_state_is_refused_by_its_operator(what: str, before: Say, after:
 SAFE: list[tuple[Say, Say]] = [
     # What nobody keeps.
     (lambda a: counted(a, value=Order), lambda a: counted(a, value=Swapped)),
-    (lambda a: looked_up(a), lambda a: looked_up(a, left=Swapped)),
+    (looked_up, lambda a: looked_up(a, left=Swapped)),
     (lambda a: kept(a, Store("s")), lambda a: kept(a, Store("s"), value=str)),
     # What is looked at anew.
     (
@@ -197,7 +197,7 @@ SAFE: list[tuple[Say, Say]] = [
     (lambda a: held(a, TimeLimit(5), Order), lambda a: held(a, TimeLimit(5), Wider)),
     (lambda a: held(a, TimeLimit(5), Two), lambda a: held(a, TimeLimit(5), Three)),
     # What keeps no state.
-    (lambda a: counted(a), lambda a: (counted(a), a.stream("t").map_values(len).to("o"))),
+    (counted, lambda a: (counted(a), a.stream("t").map_values(len).to("o"))),
 ]
 
 
