@@ -330,7 +330,9 @@ def test_an_offset_that_is_refused_for_good_is_an_error_and_no_loss(fails):
     async def test(mini, connection, chosen):
         fill(mini)
         mini.refuse("Fetch", ErrorCode.OFFSET_OUT_OF_RANGE, 1_000_000)
-        with pytest.raises(TimedOut, match="offset 4 of t-0 was refused as out of range, and the range is 0 to 30"):
+        with pytest.raises(
+            TimedOut, match="offset 4 of t-0 was refused as out of range, and the range is 0 to 30"
+        ):
             await drain(connection, chosen, Task("t", 0, 4, 20))
         assert len(mini.asked_for("Fetch")) < 100
 
