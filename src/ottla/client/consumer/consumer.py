@@ -324,7 +324,7 @@ class Consumer(Whereabouts):
         return (interceptors.consume(found) if found and interceptors.on_consume else found), moved
 
     def _take_next(self, count: int) -> tuple[list[Record], bool]:
-        """Hand out what an iteration has left over, if it is of this consumer's partitions still, else what was fetched."""
+        """Hand out what an iteration has left over of partitions that are assigned still, else what was fetched."""
         self._drop_pending(lambda record: record.topic_partition not in self._subscription.readings)
         pending = self._take_pending(count)
         return (pending, True) if pending else self._take(count)
