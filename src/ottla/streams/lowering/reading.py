@@ -4,7 +4,7 @@ A record that cannot be read goes to the dead-letter topic where there is one. O
 partition and offset, nothing is committed, and it is read again when the query starts again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -52,9 +52,9 @@ def readable(frame: DataFrame, node: Source, context: Context) -> DataFrame:
 
 def lower_table_source(node: TableSource, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Read a topic whose records are the changes of a table."""
-    from ottla.streams.lowering.stateful.table import lower_table
+    from ottla.streams.lowering.tables import lower_to_table
 
-    return lower_table(node, [lower_source(node, inputs, context)], context)
+    return lower_to_table(node, [lower_source(node, inputs, context)], context)
 
 
 def unreadable(frame: DataFrame, context: Context) -> DataFrame:
@@ -83,6 +83,29 @@ def unreadable(frame: DataFrame, context: Context) -> DataFrame:
         F.concat(F.coalesce(F.col("headers"), empty), added).alias("headers"),
         "timestamp",
     )
+
+
+def told(reason: str, topic: str, partition: int, offset: int) -> list[tuple[str, bytes | None]]:
+    """Return the headers that a dead letter gets: the same as `unreadable` gives it."""
+    texts = {
+        "exception": EXCEPTION,
+        "message": reason,
+        "stacktrace": "",
+        "topic": topic,
+        "partition": str(partition),
+        "offset": str(offset),
+    }
+    return [(_HEADER + name, text.encode()) for name, text in texts.items()]
+
+
+def clock(node: Source) -> Callable[[Any, Any], int] | None:
+    """Return what time a record of a source is of by its own key and value, both plain; None where it has its own."""
+    function = node.timestamp
+    if function is None:
+        return None
+    call, name, place = caller(function, OFFERED, node.name), node.name, function.place
+    load_key, load_value = loader(node.key), loader(node.value)
+    return lambda key, value: _milliseconds(call(load_key(key), load_value(value)), name, place)
 
 
 def _complaint(node: Source) -> Column:

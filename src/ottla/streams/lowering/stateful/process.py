@@ -20,10 +20,9 @@ from ottla.streams.types.type import Type
 from ottla.streams.windows import Span, milliseconds
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from ottla.streams.lowering.context import Context as LoweringContext
     from ottla.streams.lowering.stateful.record import Record
+    from ottla.streams.lowering.stateful.stage import Stage
     from ottla.streams.lowering.stateful.store import Store
     from ottla.streams.plan.process import Process as ProcessNode
 
@@ -213,9 +212,9 @@ class Context:
         return FunctionFailed(self._process.name, self._process.place, reason)
 
 
-def lower_process(node: "ProcessNode", inputs: "list[DataFrame]", context: "LoweringContext") -> "DataFrame":
-    """Lower a processor."""
-    from ottla.streams.lowering.stateful.transform import transform
+def process_stages(node: "ProcessNode", context: "LoweringContext") -> "list[Stage]":
+    """Return a processor."""
+    from ottla.streams.lowering.stateful.stage import stage
 
     source = node.input
     operator = Process(
@@ -227,4 +226,4 @@ def lower_process(node: "ProcessNode", inputs: "list[DataFrame]", context: "Lowe
         values_only=node.values_only,
         wall_clock=bool(getattr(node.processor(), "wall_clock", False)),
     )
-    return transform(node, inputs, context, operator)
+    return [stage(node, operator)]

@@ -164,9 +164,9 @@ def _cancelled() -> Schedule:
     return made
 
 
-class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+class _Pickler(cloudpickle.Pickler):
     def __init__(self, file: io.BytesIO, names: Mapping[int, str]) -> None:
-        super().__init__(file)
+        super().__init__(file)  # type: ignore[no-untyped-call]
         self._names = names
 
     def persistent_id(self, given: Any) -> str | None:
@@ -189,7 +189,8 @@ class _Unpickler(pickle.Unpickler):
 
 def _dumped(callbacks: list[Callback], parts: Mapping[str, Any]) -> bytes:
     file = io.BytesIO()
-    _Pickler(file, {id(part): name for name, part in parts.items()}).dump(callbacks)
+    pickler: Any = _Pickler(file, {id(part): name for name, part in parts.items()})
+    pickler.dump(callbacks)
     return file.getvalue()
 
 
