@@ -72,7 +72,7 @@ def deploy(
     execution = Execution(plan, context)
     trigger = Trigger(settings.every or _natural(plan), available_now)
     with translated():
-        agree(spark, checkpoint, shape(execution.remembered(), partitions, context))
+        agree(spark, checkpoint, shape(execution.flow.remembered, execution.flow.order, partitions, context))
         if execution.is_direct and collect is None:
             return start_direct(execution, settings.name, checkpoint, trigger, settings.sink_options)
         handler = Handler(execution, _writer(settings), show, collect)

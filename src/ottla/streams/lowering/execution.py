@@ -112,10 +112,6 @@ class Execution:
         """What Spark calls the way in which results leave the query."""
         return "update" if self.context.native else "append"
 
-    def remembered(self) -> tuple[Node, ...]:
-        """Return the sources and the operators with state in the order in which the query has them."""
-        return self.flow.remembered
-
     def direct(self) -> DataFrame:
         """Return the rows that are to be written, where that is all there is to do."""
         return writable(self.stream())
@@ -126,6 +122,7 @@ class Execution:
         parcels: list[DataFrame] = []
         if self.flow.native is not None:
             rows.append(self._native(self.flow.native))
+        # In the order of `Flow.order`.
         for source in self.flow.sources:
             if not self.flow.is_alone(source):
                 parcels.append(self._out_of(source, is_packed=True))

@@ -4,7 +4,8 @@
 
 W1  An origin is a source or a stage, which is an operator with state. Between them are only operators that remember
     nothing, so what comes of one record on its ways is known from that record alone.
-W2  Stages stand in one order, each behind all that it reads; that order depends on the topology alone.
+W2  Stages stand in the order in which operators were said, each behind all that it reads. What is read by whom, and
+    which ends there are, does not change it.
 W3  Who reads an operator is asked in the order in which the readers were said, as in Kafka Streams.
 """
 
@@ -59,11 +60,12 @@ class Flow:
     def __init__(self, plan: Plan, context: Context) -> None:
         ends: tuple[Node, ...] = plan.sinks or plan.loose_ends
         self.ends = tuple(End(n, each) for n, each in enumerate(ends))
-        found = tuple(dict.fromkeys(each for end in ends for each in upstream(end)))
+        needed = {each for end in ends for each in upstream(end)}
+        found = tuple(each for each in plan.nodes if each in needed)
         self.sources = tuple(
             each for each in found if isinstance(each, Source) and not isinstance(each, GlobalTableSource)
         )
-        # The sources and the operators with state, in the order in which the query has them.
+        # What a checkpoint depends on.
         self.remembered = tuple(each for each in found if each.stateful or each in self.sources)
         # The one operator that is left to Spark's own aggregation is an origin, and no stage.
         self.native = next((each for each in found if each.stateful and context.native), None)
@@ -76,7 +78,7 @@ class Flow:
             )
         )
         self._owners = {stage: node for node, stages in made.items() for stage in stages}
-        self._said = tuple(each for each in plan.nodes if each in set(found))
+        self._said = found
         self._readers: dict[Node, tuple[Reader, ...]] = {}
 
     def readers(self, node: Node) -> tuple[Reader, ...]:
@@ -131,6 +133,14 @@ class Flow:
             elif isinstance(each, Node):
                 found |= dict.fromkeys(self.ends_of(each))
         return tuple(found)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The order in which Spark has sources and stages: it finds progress and state by it."""
+        first = dict.fromkeys(upstream(self.native)) if self.native is not None else self.sources
+        alone = [each for each in first if each in self.sources and self.is_alone(each)]
+        sources = [each.name for each in dict.fromkeys([*alone, *self.sources])]
+        return (*(f"source {name}" for name in sources), *(f"stage {each.node.name}" for each in self.stages))
 
     @property
     def is_straight(self) -> bool:

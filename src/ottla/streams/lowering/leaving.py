@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ottla.streams.lowering.arrivals import ROOT
-from ottla.streams.lowering.stateful.order import merged, queue_numbers
+from ottla.streams.lowering.stateful.order import merged, queue_numbers, topic_numbers
 from ottla.streams.lowering.stateful.parcels import unwrapped
 
 
@@ -48,8 +48,7 @@ def _in_order(tables: list[pa.Table]) -> Iterator[pa.RecordBatch]:
 
 def order(table: pa.Table) -> np.ndarray:
     """Return the numbers of rows in the order of their places; those of one place stay as they are."""
-    topics: dict[str | None, int] = {}
-    numbers = [topics.setdefault(each, len(topics)) for each in table["root_topic"].to_pylist()]
+    numbers = topic_numbers(table["root_topic"].to_pylist())
     partitions, offsets, stamps = (
         np.array(table[f"root_{name}"].fill_null(0).to_pylist(), np.int64)
         for name in ("partition", "offset", "timestamp")
@@ -57,5 +56,5 @@ def order(table: pa.Table) -> np.ndarray:
     paths = table["path"].to_pylist()
     by_path = np.array(sorted(range(table.num_rows), key=paths.__getitem__), np.int64)
     nothing = np.zeros(table.num_rows, np.int64)
-    queues = queue_numbers(nothing, np.array(numbers, np.int64), partitions)
+    queues = queue_numbers(nothing, numbers, partitions)
     return by_path[merged(queues[by_path], nothing, offsets[by_path], stamps[by_path])]

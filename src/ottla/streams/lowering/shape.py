@@ -35,13 +35,14 @@ VERSION = 2
 Shape = dict[str, Any]
 
 
-def shape(nodes: Sequence[Node], partitions: int, context: Context) -> Shape:
-    """Return the shape of a topology, whose sources and operators with state are given in the query's order."""
+def shape(nodes: Sequence[Node], order: Sequence[str], partitions: int, context: Context) -> Shape:
+    """Return the shape of a topology: `nodes` are its sources and operators with state, `order` is that of the query."""
     operators = [_described(each, context) for each in nodes]
     return {
         "version": VERSION,
         "partitions": partitions,
         "updates": context.updates,
+        "order": list(order),
         "operators": operators,
     }
 
@@ -160,7 +161,7 @@ def difference(found: Shape, wanted: Shape) -> str | None:
             before, after = was[name].get(field), each.get(field)
             if not _goes_on(before, after):
                 return f"{name} has another {field}: {_said(before)} then, {_said(after)} now"
-    return None if list(was) == list(now) else "its operators stand in another order"
+    return None if found["order"] == wanted["order"] else "its operators stand in another order"
 
 
 def _said(given: Any) -> Any:

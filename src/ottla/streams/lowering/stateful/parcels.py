@@ -17,7 +17,7 @@ from ottla.streams.lowering.arrivals import LEAVES, ROOT, Arrivals, Gates, Place
 from ottla.streams.lowering.stateful.division import divided
 from ottla.streams.lowering.stateful.keycode import key_code
 from ottla.streams.lowering.stateful.labels import labels
-from ottla.streams.lowering.stateful.order import merged, queue_numbers
+from ottla.streams.lowering.stateful.order import merged, queue_numbers, topic_numbers
 from ottla.streams.lowering.stateful.plain import values
 from ottla.streams.lowering.stateful.record import Record
 from ottla.streams.types.type import Bytes, Type
@@ -147,8 +147,8 @@ def opened(parcels: Sequence[tuple[int, bytes]], keys: Sequence[Type], ranks: Se
     stay as they come. `keys` and `ranks` are those of each side.
     """
     records: list[Record] = []
-    queues, order, offsets, stamps = [], [], [], []
-    topics: dict[str | None, int] = {}
+    sides, partitions, order, offsets, stamps = [], [], [], [], []
+    topics: list[str | None] = []
     for side, data in parcels:
         table = unwrapped(data).combine_chunks()
         lists = {name: values(_whole(table[name])) for name in table.column_names}
@@ -156,9 +156,9 @@ def opened(parcels: Sequence[tuple[int, bytes]], keys: Sequence[Type], ranks: Se
         nothing = [None] * count
         encode = key_code(keys[side]).encode
         ats = [None if key is None else encode(key) for key in lists["key"]]
-        numbers = [topics.setdefault(each, len(topics)) for each in lists["topic"]]
-        partitions = np.array([each or 0 for each in lists["partition"]], np.int64)
-        queues.append(queue_numbers(np.full(count, side, np.int64), np.array(numbers, np.int64), partitions))
+        topics += lists["topic"]
+        sides.append(np.full(count, side, np.int64))
+        partitions.append(np.array([each or 0 for each in lists["partition"]], np.int64))
         order.append(np.full(count, ranks[side], np.int64))
         offsets.append(np.array([each or 0 for each in lists["offset"]], np.int64))
         stamps.append(np.array(lists["timestamp"], np.int64))
@@ -189,7 +189,8 @@ def opened(parcels: Sequence[tuple[int, bytes]], keys: Sequence[Type], ranks: Se
                 ats, places, *fields, strict=True
             )
         )
-    taken = merged(*(np.concatenate(each) for each in (queues, order, offsets, stamps)))
+    queues = queue_numbers(np.concatenate(sides), topic_numbers(topics), np.concatenate(partitions))
+    taken = merged(queues, *(np.concatenate(each) for each in (order, offsets, stamps)))
     return [records[n] for n in taken]
 
 
