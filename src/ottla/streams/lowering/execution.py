@@ -139,7 +139,10 @@ class Execution:
         raw = decode(source, self.context)
         if source in self._letters:
             assert self.context.dead_letters is not None
-            letters = Letters(self._letters[source], self.context.dead_letters, told)
+            number, topic = self._letters[source], self.context.dead_letters
+            if not is_packed and source.timestamp is None and is_spreadable(self.flow, entry):
+                return spread(self.flow, entry, raw, self._rows, (number, topic))
+            letters = Letters(number, topic, told)
             ways = fan(self.flow, entry, self.context)
             return self._passed(raw, Pass(ways, self.gates, is_packed, letters, clock(source)))
         frame = readable(raw, source, self.context)

@@ -57,10 +57,9 @@ def lower_table_source(node: TableSource, inputs: list[DataFrame], context: Cont
     return lower_to_table(node, [lower_source(node, inputs, context)], context)
 
 
-def unreadable(frame: DataFrame, context: Context) -> DataFrame:
-    """Return the records of what `decode` gave that cannot be read, as they are to be written."""
-    assert context.dead_letters is not None
-    told = {
+def letter_columns(topic: str) -> dict[str, Column]:
+    """Return the row for a topic that one of what `decode` gave becomes, where it cannot be read."""
+    texts = {
         "exception": F.lit(EXCEPTION),
         "message": F.col("reason"),
         "stacktrace": F.lit(""),
@@ -71,22 +70,21 @@ def unreadable(frame: DataFrame, context: Context) -> DataFrame:
     added = F.array(
         *(
             F.struct(F.lit(_HEADER + name).alias("key"), text.cast("binary").alias("value"))
-            for name, text in told.items()
+            for name, text in texts.items()
         )
     )
     empty = F.array().cast("array<struct<key:string,value:binary>>")
-    return frame.where(F.col("reason").isNotNull()).select(
-        F.lit(context.dead_letters).alias("topic"),
-        F.lit(None).cast("int").alias("partition"),
-        F.col("raw_key").alias("key"),
-        F.col("raw_value").alias("value"),
-        F.concat(F.coalesce(F.col("headers"), empty), added).alias("headers"),
-        "timestamp",
-    )
+    return {
+        "topic": F.lit(topic),
+        "key": F.col("raw_key"),
+        "value": F.col("raw_value"),
+        "headers": F.concat(F.coalesce(F.col("headers"), empty), added),
+        "timestamp": F.col("timestamp"),
+    }
 
 
 def told(reason: str, topic: str, partition: int, offset: int) -> list[tuple[str, bytes | None]]:
-    """Return the headers that a dead letter gets: the same as `unreadable` gives it."""
+    """Return the headers that a dead letter gets: as `letter_columns` has them."""
     texts = {
         "exception": EXCEPTION,
         "message": reason,

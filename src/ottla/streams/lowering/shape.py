@@ -36,7 +36,7 @@ Shape = dict[str, Any]
 
 
 def shape(nodes: Sequence[Node], order: Sequence[str], partitions: int, context: Context) -> Shape:
-    """Return the shape of a topology: `nodes` are its sources and operators with state, `order` is that of the query."""
+    """Return the shape of a topology: `nodes` are its sources and operators with state, `order` is the query's."""
     operators = [_described(each, context) for each in nodes]
     return {
         "version": VERSION,

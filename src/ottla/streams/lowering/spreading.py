@@ -17,6 +17,7 @@ from ottla.streams.describe import functions_of
 from ottla.streams.lowering.arrivals import TAIL
 from ottla.streams.lowering.columns import computed, once
 from ottla.streams.lowering.flow import End, Flow, Reader
+from ottla.streams.lowering.reading import letter_columns
 from ottla.streams.lowering.stateless import halves
 from ottla.streams.lowering.writing import encodable, row_columns
 from ottla.streams.plan.node import Node
@@ -47,10 +48,21 @@ def _is_traced(node: Node) -> bool:
     return all(each.expression is not None for each in functions_of(node))
 
 
-def spread(flow: Flow, node: Node, frame: DataFrame, rows: StructType) -> DataFrame:
-    """Return the rows of all ends that the records of a node come to."""
+def spread(
+    flow: Flow, node: Node, frame: DataFrame, rows: StructType, letters: tuple[int, str] | None = None
+) -> DataFrame:
+    """Return the rows of all ends that the records of a node come to.
+
+    With `letters`, an output and a topic, the frame is what `decode` gave, and what cannot be read goes there.
+    """
     found = _Spread(flow, frame, rows)
-    found.out_of(node, F.lit(True), {"key": F.col("key"), "value": F.col("value")})
+    there = F.lit(True)
+    if letters is not None:
+        found.frame = frame.withColumns({name: once(F.col(name)) for name in ("key", "value")})
+        there = F.col("reason").isNull()
+        bad = {"output": F.lit(letters[0]), **letter_columns(letters[1])}
+        found.rows.append(F.when(~there, found.row(bad)))
+    found.out_of(node, there, {"key": F.col("key"), "value": F.col("value")})
     laid_out = found.frame.select(F.explode(F.array_compact(F.array(*found.rows))).alias("row"))
     return laid_out.select("row.*")
 
@@ -110,6 +122,10 @@ class _Spread:
             known[f"seen_{end.number}"] = F.struct(
                 given["key"].alias("key"), given["value"].alias("value"), *TAIL
             )
+        return self.row(known)
+
+    def row(self, known: dict[str, Column]) -> Column:
+        """Return a row of which some columns are known; the others are null."""
         return F.struct(
             *(
                 known.get(each.name, F.lit(None)).cast(each.dataType).alias(each.name)
