@@ -4,6 +4,7 @@ Every topology gets its records in two parts: in two micro-batches, or, once for
 queries on one checkpoint. So what is expected is also what survives a restart.
 """
 
+import datetime
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -508,19 +509,19 @@ class Ticking(Processor):
 
 def test_the_clock_on_the_wall_wakes_a_processor_without_records(spark: Any, tmp_path: Path) -> None:
     from ottla.streams.lowering.context import Context
-    from ottla.streams.lowering.envelope import schema
-    from ottla.streams.lowering.lower import Lowered
-    from ottla.streams.plan.sources import StreamSource
+    from ottla.streams.lowering.execution import Execution
 
     app = App("ticking")
-    ticks = app.stream("given").process(Ticking, value=int)
-    source = app.plan().sources[0]
-    assert isinstance(source, StreamSource)
-    rows = [("a", "x", 1, None, "given", 0, 0)]
-    spark.createDataFrame(rows, schema(source)).write.parquet(str(tmp_path / "given"))
-    given = spark.readStream.schema(schema(source)).parquet(str(tmp_path / "given"))
+    app.stream("given").process(Ticking, value=int)
+    schema = (
+        "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
+        "headers array<struct<key:string,value:binary>>"
+    )
+    rows = [(b"a", b"x", "given", 0, 0, datetime.datetime.fromtimestamp(1, datetime.UTC), None)]
+    spark.createDataFrame(rows, schema).write.parquet(str(tmp_path / "given"))
+    given = spark.readStream.schema(schema).parquet(str(tmp_path / "given"))
     context = Context(spark=spark, app="ticking", read=lambda node: given, partitions=1)
-    frame = Lowered(context, {source: given}).frame(ticks._node)
+    frame = Execution(app.plan(), context).stream().select("seen_0.*")
     found: list[tuple[str, int]] = []
     query = (
         frame.writeStream.foreachBatch(

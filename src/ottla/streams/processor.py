@@ -16,7 +16,8 @@
     app.stream("alarms").process(Alarms, stores=[Store("seen", str, int)], value=int)
 
 A processor is made anew for every micro-batch and operator partition, and `init` is called each time: what is to be
-remembered goes into a store. A store holds the keys of one operator partition, as in Kafka Streams.
+remembered goes into a store, and `init` schedules the same each time. A store holds the keys of one operator
+partition, as in Kafka Streams.
 """
 
 from collections.abc import Callable, Iterator
@@ -114,8 +115,11 @@ class ProcessorContext(Protocol):
         """Have `callback(time)` called every interval, of stream time ("stream") or of time on the wall ("wall").
 
         Stream time moves with records alone: after the record that has moved it the callback is called once, however
-        many intervals have passed, and first after the first record. By the wall it is called between micro-batches,
+        many intervals have passed, and first after the record at hand. By the wall it is called between micro-batches,
         once the operator partition has had its first record, and never in `app.test`.
+
+        What is scheduled outside of `init` is kept with its callback: a method is found again by its name, and a
+        function is pickled with what it knows. What was cancelled stays cancelled, also if `init` schedules it again.
         """
 
 

@@ -226,8 +226,7 @@ class Consumer(Whereabouts):
         nothing left to return before it.
         """
         count = self._records_max if max_records is None else max_records
-        pending = self._take_pending(count)
-        return pending or await self._poll(timeout_ms, lambda: self._take(count), list[Record]())
+        return await self._poll(timeout_ms, lambda: self._take_next(count), list[Record]())
 
     async def _poll(self, timeout_ms: float | None, take: Callable[[], tuple[T, bool]], nothing: T) -> T:
         self._check_open(until_closing=True)
@@ -323,6 +322,12 @@ class Consumer(Whereabouts):
         found, moved = self._shelf.take(count)
         interceptors = self._parts.interceptors
         return (interceptors.consume(found) if found and interceptors.on_consume else found), moved
+
+    def _take_next(self, count: int) -> tuple[list[Record], bool]:
+        """Hand out what an iteration has left over of partitions that are assigned still, else what was fetched."""
+        self._drop_pending(lambda record: record.topic_partition not in self._subscription.readings)
+        pending = self._take_pending(count)
+        return (pending, True) if pending else self._take(count)
 
     def _take_pending(self, count: int) -> list[Record]:
         """Hand out what an iteration that was left has not come to."""

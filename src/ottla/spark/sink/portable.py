@@ -3,8 +3,9 @@
 Each task has a transactional id of its own, and its marker says which micro-batch it has written last. Whoever
 begins with that id fences whoever had it, and so of two attempts of one task only one commits.
 
-B1  Rows are written once, if a task that is run again has the same rows. Spark sees to that for a stream whose
-    partitions stay the same: no `spark.sql.adaptive.streaming.stateless.enabled`, and as many partitions as before.
+B1  Rows are written once, if a task that is run again has the same rows. The source sees to that, whose batches are
+    divided as their offsets say (S1 of `source.following`), and Spark, which keeps the number of its shuffle
+    partitions: but for `spark.sql.adaptive.streaming.stateless.enabled`, and a query that repartitions otherwise.
 B2  A micro-batch is not atomic: readers may see what one task has written before another has.
 """
 

@@ -5,7 +5,8 @@ F1  The next fetch leaves as soon as an answer is here, and is under way while t
 F2  The range lies below the end that was planned, so what is in it is there, and a fetch need not wait for records. An
     answer without any says that nothing is left up to that end: compaction, or a transaction's marker, took it.
 F3  What is below the start of the log, or beyond its end, is lost; what to do then is for `Losses` to say.
-F4  A leader that moved, a broker that went away: asked again, until `kafkaConsumer.pollTimeoutMs` is up.
+F4  A leader that moved, a broker that went away, an offset refused that is there: asked again, with pauses, until
+    `kafkaConsumer.pollTimeoutMs` is up.
 
     start() --chunks, then an error or None--> the queue of the task's thread --took()--> room for more
 """
@@ -22,7 +23,7 @@ from ottla.client.errors import ClientError, Closed, Refused, TimedOut, refused
 from ottla.client.record import TopicPartition
 from ottla.spark.connection import Connection
 from ottla.spark.source.options import SourceOptions
-from ottla.spark.source.refusal import LOGGER, Losses
+from ottla.spark.source.refusal import Losses
 from ottla.spark.source.task import Portion, Task
 from ottla.spark.source.whence import EARLIEST, LATEST
 from ottla.wire.errors import ErrorCode
@@ -55,6 +56,12 @@ _STALE = frozenset(
 
 class NotYet(ClientError):
     """The partition has not come as far as it was when the read was planned."""
+
+    retriable = True
+
+
+class Contradicted(ClientError):
+    """A broker refuses an offset that it says it has: one that has just become the leader may, for a moment."""
 
     retriable = True
 
@@ -117,12 +124,9 @@ class Feed:
         is_gone = False
         while offset < end:
             await self._room.acquire()
-            try:
-                data = await self._fetch(offset)
-            except Refused as error:
-                if error.code is not ErrorCode.OFFSET_OUT_OF_RANGE:
-                    raise
-                offset = await self._out_of_range(offset)
+            data = await self._fetch(offset)
+            if isinstance(data, int):
+                offset = data
                 self._room.release()
                 continue
             last = last_of(data.records) if data.records else (offset, -1)
@@ -151,9 +155,16 @@ class Feed:
 
     # Asking
 
-    async def _fetch(self, offset: int) -> PartitionData:
-        async def attempt() -> PartitionData:
-            return await self._try(offset)
+    async def _fetch(self, offset: int) -> PartitionData | int:
+        """Return what there is from an offset on, or the offset to go on from where there is nothing at this one."""
+
+        async def attempt() -> PartitionData | int:
+            try:
+                return await self._try(offset)
+            except Refused as error:
+                if error.code is not ErrorCode.OFFSET_OUT_OF_RANGE:
+                    raise
+                return await self._out_of_range(offset)
 
         try:
             return await self._cluster.persist(
@@ -279,8 +290,9 @@ class Feed:
                 hint="its leader lost records, or the topic was made anew",
             )
             return self._task.end
-        LOGGER.warning("offset %d of %s was gone for a moment", offset, self._where)
-        return offset
+        raise Contradicted(
+            f"offset {offset} of {self._where} was refused as out of range, and the range is {start} to {end}"
+        )
 
 
 def _fetch_bytes(options: SourceOptions) -> int:

@@ -1,6 +1,7 @@
 """Follows topics for a stream: what there is to read next, and whether what was there before still is.
 
-S1  What a batch reads is settled before it runs, and can be planned again after a crash: by its two ends alone.
+S1  What a batch reads, and in which tasks, is settled before it runs, and can be planned again after a crash: by its
+    two ends alone, whatever the options say by then. Writers count on tasks that come again with the same rows.
 S2  A loss is noticed before a batch is written down, where that is possible, so that the next start does not meet it
     again: deleted partitions, topics that were made anew, offsets that went back.
 S3  A partition that is new is read from its beginning. If that is not offset 0, something was lost already.
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Mapping
 
 from ottla.client.errors import ClientError
 from ottla.client.record import TopicPartition
-from ottla.spark.source.offsets import Reached
+from ottla.spark.source.offsets import Division, Reached
 from ottla.spark.source.options import SourceOptions
 from ottla.spark.source.ranges import OffsetRange, divide, ration, waiting
 from ottla.spark.source.refusal import LOGGER, GroupRefused, Losses
@@ -81,7 +82,9 @@ class Follower:
             return start
         if limited and self._options.offsets_per_trigger_max is not None:
             ends = ration(self._options.offsets_per_trigger_max, starts, ends)
-        return Reached(ends, latest.ids)
+        if (ends, latest.ids) == (start.offsets, start.ids):
+            return start
+        return Reached(ends, latest.ids, division=self._division)
 
     def _is_enough(self, count: int) -> bool:
         """Whether there is enough for a batch, or it has been waited for long enough."""
@@ -180,7 +183,8 @@ class Follower:
         self._check_there(end, survey)
         self._check_there(start, Survey(tuple(end.offsets), end.ids))
         there = set(survey.partitions)
-        end = Reached({each: offset for each, offset in end.offsets.items() if each in there}, end.ids)
+        offsets = {each: offset for each, offset in end.offsets.items() if each in there}
+        end = Reached(offsets, end.ids, division=end.division)
         new = [each for each in end.offsets if each not in start.offsets or _is_new(each, start, end.ids)]
         starts = await self._starts(start, end)
         for each in new:
@@ -198,8 +202,16 @@ class Follower:
                 f"{back.partition} was read up to offset {back.start}, and ends at {back.end}",
                 hint="its leader lost records, or startingOffsets lies behind its end",
             )
-        parts = divide(ranges, self._options.partitions_min, self._options.records_per_partition_max)
+        division = end.division or self._division
+        parts = divide(ranges, division.partitions_min, division.records_max)
         return [Task.of(each, end.ids.get(each.partition.topic, "")) for each in parts]
+
+    @property
+    def _division(self) -> Division:
+        options = self._options
+        return Division(
+            options.partitions_min, options.records_per_partition_max, options.records_per_partition_min
+        )
 
     async def _verify(self, starts: dict[TopicPartition, int], end: Reached) -> None:
         """Look whether what the last run left is still there; what goes later is noticed by the tasks."""

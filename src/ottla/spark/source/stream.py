@@ -100,9 +100,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Return the ranges of a batch, one for each task."""
         connection, follower = self._following()
-        planned = connection.run(follower.plan(Reached.of(start), Reached.of(end)))
+        last = Reached.of(end)
+        planned = connection.run(follower.plan(Reached.of(start), last))
         self._fetching(connection).give(planned)
-        return bundled(planned, self._options.records_per_partition_min)
+        few = self._options.records_per_partition_min if last.division is None else last.division.records_min
+        return bundled(planned, few)
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         """Return the records of a range."""

@@ -8,10 +8,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ottla.client.record import Record
 from ottla.spark import register, session, translated
-from ottla.streams.lowering.checkpoint import agree, kept_partitions, shape
+from ottla.streams.lowering.checkpoint import agree, kept_partitions
 from ottla.streams.lowering.context import Context
 from ottla.streams.lowering.execution import Execution
 from ottla.streams.lowering.query import Handler, Trigger, start_by_batch, start_direct, stop
+from ottla.streams.lowering.shape import shape
 from ottla.streams.lowering.shipping import ship
 from ottla.streams.lowering.silence import silence
 from ottla.streams.lowering.topics import ClusterTopics, GivenTopics
@@ -71,7 +72,7 @@ def deploy(
     execution = Execution(plan, context)
     trigger = Trigger(settings.every or _natural(plan), available_now)
     with translated():
-        agree(spark, checkpoint, shape(execution.remembered(), partitions, context))
+        agree(spark, checkpoint, shape(execution.flow.remembered, execution.flow.order, partitions, context))
         if execution.is_direct and collect is None:
             return start_direct(execution, settings.name, checkpoint, trigger, settings.sink_options)
         handler = Handler(execution, _writer(settings), show, collect)

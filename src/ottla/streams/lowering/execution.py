@@ -1,39 +1,59 @@
-"""Which part of a topology is one streaming query, and which is done with each of its micro-batches.
+"""A topology as one streaming query: each source is read once, each operator runs once, and rows come out.
+
+    source ──► records ──► parcels ──► stage 1 ──► stage 2 ──► … ──► rows
+    source ──► records ───────────────────────────────────────────► rows       where no stage is on the way
 
 E1  One app is one query. So every micro-batch is one transaction, whatever the number of sinks, and all of it is seen
     or nothing.
-E2  What remembers anything is in the streaming part, and what it depends on. The streaming part ends at the cuts:
-    operators that are read by a sink, or by an operator that remembers nothing and is needed by no other that does.
-E3  What comes out of the cuts is computed once a micro-batch and kept; the rest is computed from it, as often as it
-    is read.
-E4  A topology of one topic to write to and nothing else has no second part: its rows go straight into the sink.
+E2  Stages stand in a chain. What is for a later stage, or leaves the topology, passes a stage unopened, so nothing is
+    computed twice, and a checkpoint depends on the chain alone, not on the sinks.
+E3  Rows of one key leave for one topic in the order in which Kafka Streams writes them: as the records that they come
+    of stood in their queue, and of one record depth first. The ways without state behind an origin are one pass, which
+    keeps that order; where rows of several origins meet, they are sorted by their places (`arrivals.py`).
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import reduce
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StructType
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
+from ottla.streams.lowering.arrivals import TAIL, Gates
 from ottla.streams.lowering.context import Context
-from ottla.streams.lowering.lower import Lowered
-from ottla.streams.lowering.reading import decode, readable, unreadable
+from ottla.streams.lowering.datatypes import spark_type
+from ottla.streams.lowering.departing import Letters, Pass
+from ottla.streams.lowering.envelope import schema
+from ottla.streams.lowering.fan import fan
+from ottla.streams.lowering.flow import End, Flow, Inlet, Reader
+from ottla.streams.lowering.leaving import in_order, unpacked, unpacked_in_order
+from ottla.streams.lowering.lower import Lowered, chained
+from ottla.streams.lowering.reading import clock, decode, readable, told
+from ottla.streams.lowering.spreading import is_spreadable, spread
+from ottla.streams.lowering.stateful.host import Frame
+from ottla.streams.lowering.stateful.native import native_count
+from ottla.streams.lowering.stateful.parcels import PARCELS, Packing
+from ottla.streams.lowering.stateful.transform import transformed
+from ottla.streams.lowering.tables import lower_to_table
 from ottla.streams.lowering.writing import ROWS, outgoing
+from ottla.streams.plan.aggregates import Regroup
 from ottla.streams.plan.native import check_native
 from ottla.streams.plan.node import Node
-from ottla.streams.plan.sinks import SINKS, To
-from ottla.streams.plan.sources import GlobalTableSource, Source
-from ottla.streams.plan.topology import Plan, upstream
+from ottla.streams.plan.process import Process
+from ottla.streams.plan.sinks import To
+from ottla.streams.plan.sources import Source
+from ottla.streams.plan.stateless import FlatMap, Map, SelectKey
+from ottla.streams.plan.topology import Plan
 
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What comes out of a micro-batch at one end: rows for a topic, or records of an operator."""
-
-    node: Node
-    frame: DataFrame
-    is_rows: bool
+# Where a row comes from (`arrivals.py`).
+_ROOT = [
+    StructField("root_topic", StringType()),
+    StructField("root_partition", IntegerType()),
+    StructField("root_offset", LongType()),
+    StructField("root_timestamp", LongType()),
+    StructField("path", BinaryType()),
+]
 
 
 class Execution:
@@ -41,43 +61,52 @@ class Execution:
 
     def __init__(self, plan: Plan, context: Context) -> None:
         self.context = context
-        self.ends: tuple[Node, ...] = plan.sinks or plan.loose_ends
-        needed = {each for end in self.ends for each in upstream(end)}
-        self.sources = tuple(
-            each for each in plan.sources if each in needed and not isinstance(each, GlobalTableSource)
-        )
-        self._streamed = _streamed(needed)
-        # In the order in which the ends lead to them: to state it does not matter whether there is a second part.
-        found = dict.fromkeys(each for end in self.ends for each in upstream(end))
-        self.cuts = tuple(
-            each for each in found if each in self._streamed and self._is_cut(each, plan, needed)
-        )
-        # Of these the good and the bad records are told apart in the second part; of others the bad ones are a cut.
-        letters = self.sources if context.dead_letters is not None else ()
-        self._whole = tuple(
-            each for each in letters if each in self.cuts and not self._is_streamed_on(each, plan)
-        )
-        self._apart = tuple(each for each in letters if each not in self._whole)
-        self._lowered = Lowered(context)
+        self.flow = Flow(plan, context)
         if context.native:
-            check_native(self.remembered(), context.updates)
+            check_native(self.flow.remembered, context.updates)
+        # What comes out, by the numbers of rows: ends, then the dead letters of each source.
+        self.outputs: list[Node] = [each.node for each in self.flow.ends]
+        self._letters: dict[Source, int] = {}
+        if context.dead_letters is not None:
+            for source in self.flow.sources:
+                self._letters[source] = len(self.outputs)
+                self.outputs.append(source)
+        self._seen = tuple(each for each in self.flow.ends if not isinstance(each.node, To))
+        self.is_placed = bool(self.flow.stages) and not self.flow.is_straight
+        self._rows = StructType(
+            [
+                StructField("output", IntegerType()),
+                *ROWS.fields,
+                *(StructField(f"seen_{each.number}", _record(each)) for each in self._seen),
+            ]
+        )
+        self.gates = self._made_gates()
 
-    def _is_cut(self, node: Node, plan: Plan, needed: set[Node]) -> bool:
-        if node in self.ends:
-            return True
-        return any(each in needed and each not in self._streamed for each in plan.readers(node))
+    def _made_gates(self) -> Gates:
+        root = _ROOT if self.is_placed else []
+        entrances = {}
+        for stage in self.flow.stages:
+            for inlet in self.flow.inlets(stage):
+                fields = [*_inlet_schema(inlet).fields, *root]
+                entrances[inlet.number] = _arrow(StructType(fields)), stage.keys[inlet.side]
+        return Gates(
+            _arrow(StructType([*self._rows.fields, *root])),
+            tuple(each.number for each in self._seen),
+            entrances,
+            self.context.partitions,
+            self.is_placed,
+        )
 
-    def _is_streamed_on(self, node: Node, plan: Plan) -> bool:
-        return node.stateful or any(each in self._streamed for each in plan.readers(node))
+    @property
+    def seen(self) -> list[int]:
+        """The outputs that are functions of this program."""
+        return [each.number for each in self._seen]
 
     @property
     def is_direct(self) -> bool:
-        """Whether the rows of the query are what is to be written, and nothing is computed twice for them."""
-        if len(self.ends) != 1 or not isinstance(self.ends[0], To) or self.context.dead_letters is not None:
-            return False
-        if self.context.native:  # the stream writer cannot take changes of Spark's own aggregations
-            return False
-        return list(_remembering(self.ends)) == self.remembered()
+        """Whether all that comes out are rows for topics, in the way in which the stream writer takes them."""
+        # It cannot take changes of Spark's own aggregations.
+        return not self._seen and not self.context.native
 
     @property
     def output_mode(self) -> str:
@@ -86,87 +115,147 @@ class Execution:
 
     def direct(self) -> DataFrame:
         """Return the rows that are to be written, where that is all there is to do."""
-        (sink,) = self.ends
-        assert isinstance(sink, To)
-        return writable(outgoing(sink, self._lowered.frame(sink.input)))
+        return writable(self.stream())
 
     def stream(self) -> DataFrame:
-        """Return what the streaming query computes: all that comes out of the cuts, and the dead letters."""
-        frames = [
-            decode(each, self.context) if each in self._whole else self._lowered.frame(each)
-            for each in self.cuts
+        """Return all that comes out: rows with the numbers of their outputs."""
+        rows: list[DataFrame] = []
+        parcels: list[DataFrame] = []
+        if self.flow.native is not None:
+            rows.append(self._native(self.flow.native))
+        # In the order of `Flow.order`.
+        for source in self.flow.sources:
+            if not self.flow.is_alone(source):
+                parcels.append(self._out_of(source, is_packed=True))
+            elif self.flow.native is None or self.flow.ends_of(source) or source in self._letters:
+                rows.append(self._out_of(source, is_packed=False))
+        if parcels:
+            rows.append(self._through_stages(reduce(DataFrame.union, parcels)))
+        return reduce(DataFrame.union, rows)
+
+    # What comes out of a source
+
+    def _out_of(self, source: Source, *, is_packed: bool) -> DataFrame:
+        entry = self.flow.entry(source)
+        raw = decode(source, self.context)
+        if source in self._letters:
+            assert self.context.dead_letters is not None
+            number, topic = self._letters[source], self.context.dead_letters
+            if not is_packed and source.timestamp is None and is_spreadable(self.flow, entry):
+                return spread(self.flow, entry, raw, self._rows, (number, topic))
+            letters = Letters(number, topic, told)
+            ways = fan(self.flow, entry, self.context)
+            return self._passed(raw, Pass(ways, self.gates, is_packed, letters, clock(source)))
+        frame = readable(raw, source, self.context)
+        return self._on(
+            entry, lower_to_table(entry, [frame], self.context) if entry.is_table else frame, is_packed
+        )
+
+    def _on(self, origin: Node, frame: DataFrame, is_packed: bool) -> DataFrame:
+        """Return what comes of the records of an origin, as long as there is one way as columns."""
+        node, chain = origin, []
+        readers = self.flow.readers(node)
+        while len(readers) == 1 and isinstance(readers[0], Node):
+            node = readers[0]
+            chain.append(node)
+            readers = self.flow.readers(node)
+        frame = chained(frame, origin, chain, self.context)
+        if len(readers) == 1:
+            return self._arrived(frame, chain, readers[0])
+        if not is_packed and is_spreadable(self.flow, node):
+            return spread(self.flow, node, frame, self._rows)
+        ways = fan(self.flow, node, self.context)
+        return self._passed(frame, Pass(ways, self.gates, is_packed))
+
+    def _passed(self, frame: DataFrame, made: Pass) -> DataFrame:
+        return frame.mapInArrow(made, PARCELS if made.is_packed else self._rows)
+
+    def _arrived(self, frame: DataFrame, chain: list[Node], reader: Reader) -> DataFrame:
+        if isinstance(reader, End):
+            return self._left(frame, reader)
+        assert isinstance(reader, Inlet)
+        stage, level = reader.stage, None
+        if self.is_placed:
+            moves = any(isinstance(each, Map | FlatMap | SelectKey | Regroup) for each in chain)
+            level = int(moves and not isinstance(stage.node, Process))
+        # What is not needed does not go to Python at all.
+        if not stage.values:
+            frame = frame.where(F.col("key").isNotNull() & F.col("value").isNotNull())
+        packing = Packing(reader.number, stage.keys[reader.side], self.context.partitions, level)
+        return frame.select(*_inlet_schema(reader).names).mapInArrow(packing, PARCELS)
+
+    def _left(self, frame: DataFrame, end: End) -> DataFrame:
+        """Return rows of one end."""
+        known: dict[str, Column] = {"output": F.lit(end.number)}
+        if isinstance(end.node, To):
+            frame = outgoing(end.node, frame)
+            known |= {name: F.col(name) for name in ROWS.names}
+        else:
+            known[f"seen_{end.number}"] = F.struct("key", "value", *TAIL)
+        columns = (
+            known.get(each.name, F.lit(None)).cast(each.dataType).alias(each.name)
+            for each in self._rows.fields
+        )
+        return frame.select(*columns)
+
+    # Stages
+
+    def frames(self) -> list[Frame]:
+        """Return what surrounds the operator of each stage."""
+        stages, context = self.flow.stages, self.context
+        return [
+            Frame(
+                stage.node.name,
+                context.partitions,
+                {each.number: each.side for each in self.flow.inlets(stage)},
+                stage.keys,
+                stage.ranks,
+                stage.node.key,
+                fan(self.flow, stage.node, context),
+                self.gates,
+                n == len(stages),
+                stage.node.is_table and context.updates == "last",
+            )
+            for n, stage in enumerate(stages, 1)
         ]
-        frames += [unreadable(decode(each, self.context), self.context) for each in self._apart]
-        if len(frames) == 1:
-            return frames[0]
-        tagged = [_tagged(frame, n, frames) for n, frame in enumerate(frames)]
-        whole = tagged[0]
-        for each in tagged[1:]:
-            whole = whole.union(each)
-        return whole
 
-    def outputs(self, batch: DataFrame) -> list[Output]:
-        """Return what comes out at the ends, given what came out of the cuts in a micro-batch."""
-        count = len(self.cuts) + len(self._apart)
-        parts = [batch] if count == 1 else [_untagged(batch, n) for n in range(count)]
-        known: dict[Node, DataFrame] = dict(zip(self.cuts, parts, strict=False))
-        letters: dict[Node, DataFrame] = dict(zip(self._apart, parts[len(self.cuts) :], strict=True))
-        for source in self._whole:
-            letters[source] = unreadable(known[source], self.context)
-            known[source] = readable(known[source], source, self.context)
-        rest = Lowered(self.context, known)
-        found = []
-        for end in self.ends:
-            if isinstance(end, To):
-                found.append(Output(end, outgoing(end, rest.frame(end.input)), is_rows=True))
-            else:
-                found.append(
-                    Output(end, rest.frame(end.input if isinstance(end, SINKS) else end), is_rows=False)
-                )
-        return [*found, *(Output(node, part, is_rows=True) for node, part in letters.items())]
+    def _through_stages(self, parcels: DataFrame) -> DataFrame:
+        for stage, frame in zip(self.flow.stages, self.frames(), strict=True):
+            parcels = transformed(parcels, stage.operator, frame, self.context)
+        if not self.is_placed:
+            return parcels.mapInArrow(unpacked, self._rows)
+        if self.context.partitions == 1 or not self.flow.is_mixed:
+            return parcels.mapInArrow(unpacked_in_order, self._rows)
+        placed = parcels.mapInArrow(unpacked, StructType([*self._rows.fields, *_ROOT]))
+        return placed.repartition(self.context.partitions, "topic", "key").mapInArrow(in_order, self._rows)
 
-    def remembered(self) -> list[Node]:
-        """Return the sources and the operators with state in the order in which the query has them."""
-        return list(_remembering(self.cuts))
+    def _native(self, node: Node) -> DataFrame:
+        counted = native_count(node, Lowered(self.context).frame(node.input))
+        return self._on(node, counted, is_packed=False)
 
 
-def _remembering(ends: tuple[Node, ...]) -> Iterator[Node]:
-    for end in ends:
-        for each in upstream(end):
-            if each.stateful or (isinstance(each, Source) and not isinstance(each, GlobalTableSource)):
-                yield each
+def _arrow(type: StructType) -> bytes:
+    found: bytes = to_arrow_schema(type, timezone="UTC").serialize().to_pybytes()
+    return found
 
 
-def _streamed(needed: set[Node]) -> set[Node]:
-    found = {each for node in needed if node.stateful for each in upstream(node)}
-    found |= {each for each in needed if isinstance(each, Source)}
-    # A global table is looked up where it is needed; nothing flows out of it.
-    return {each for each in found if not isinstance(each, GlobalTableSource)}
+def _record(end: End) -> StructType:
+    """What a function of this program is to see."""
+    known = {"key": spark_type(end.given.key), "value": spark_type(end.given.value)}
+    tail: list[Any] = [schema(end.given)[name] for name in TAIL]
+    return StructType([*(StructField(name, type) for name, type in known.items()), *tail])
 
 
-def _tagged(frame: DataFrame, n: int, frames: list[DataFrame]) -> DataFrame:
-    """One of several frames of different columns, in a form that all of them have."""
-    columns: list[Column] = [F.lit(n).alias("cut")]
-    for each, other in enumerate(frames):
-        part = F.struct(*frame.columns) if each == n else F.lit(None).cast(StructType(other.schema.fields))
-        columns.append(part.alias(f"cut_{each}"))
-    return frame.select(*columns)
-
-
-def _untagged(batch: DataFrame, n: int) -> DataFrame:
-    return batch.where(F.col("cut") == n).select(f"cut_{n}.*")
+def _inlet_schema(inlet: Inlet) -> StructType:
+    """What comes into a stage by one of its inputs."""
+    stage = inlet.stage
+    given = stage.inputs[inlet.side]
+    names = ("key", *(("value",) if stage.values else ()), *(("old",) if stage.olds else ()))
+    types = {"key": given.key, "value": given.value, "old": given.value}
+    tail = [schema(given)[name] for name in TAIL]
+    return StructType([*(StructField(name, spark_type(types[name])) for name in names), *tail])
 
 
 def writable(rows: DataFrame) -> DataFrame:
     """Return rows as the sink `ottla` takes them, whose timestamps are not numbers."""
-    return rows.withColumn("timestamp", F.timestamp_millis(F.col("timestamp")))
-
-
-def united(outputs: list[Output]) -> DataFrame | None:
-    """Return all rows for topics in one frame, each with the number of its output; None where there are none."""
-    whole: DataFrame | None = None
-    for n, each in enumerate(outputs):
-        if each.is_rows:
-            part = each.frame.select(F.lit(n).alias("output"), *ROWS.names)
-            whole = part if whole is None else whole.union(part)
-    return whole
+    return rows.select(*ROWS.names).withColumn("timestamp", F.timestamp_millis(F.col("timestamp")))

@@ -4,13 +4,14 @@ O1  An operator is lowered once, and whoever reads it gets the same DataFrame.
 O2  What comes out of an operator has the columns of the envelope, whoever lowered it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from pyspark.sql import DataFrame
 
 from ottla.streams.lowering.context import Context
 from ottla.streams.lowering.envelope import conform
+from ottla.streams.lowering.stateful.stage import Stage
 from ottla.streams.lowering.steps import Step, step_of, stepped
 from ottla.streams.plan.aggregates import Aggregate, Cogroup, Regroup, TableAggregate
 from ottla.streams.plan.distinct import Distinct
@@ -32,6 +33,7 @@ from ottla.streams.plan.stateless import (
 from ottla.streams.plan.tables import Suppress, TableFilter, TableMapValues, ToStream, ToTable
 
 Lowering = Callable[[Node, list[DataFrame], Context], DataFrame]
+Staging = Callable[[Node, Context], list[Stage]]
 
 # The module and the function that lower an operator. They are imported when a topology has one.
 TABLE: dict[type[Node], tuple[str, str]] = {
@@ -50,30 +52,64 @@ TABLE: dict[type[Node], tuple[str, str]] = {
     TableFilter: ("tables", "lower_table_filter"),
     TableMapValues: ("tables", "lower_table_map_values"),
     Regroup: ("tables", "lower_regroup"),
-    ToTable: ("stateful.table", "lower_table"),
-    Suppress: ("stateful.suppress", "lower_suppress"),
-    Cogroup: ("stateful.cogroup", "lower_cogroup"),
-    TableAggregate: ("stateful.table_aggregate", "lower_table_aggregate"),
-    StreamJoin: ("stateful.stream_join", "lower_stream_join"),
-    StreamTableJoin: ("stateful.stream_table_join", "lower_stream_table_join"),
+    ToTable: ("tables", "lower_to_table"),
     GlobalTableJoin: ("stateful.global_table_join", "lower_global_table_join"),
-    TableJoin: ("stateful.table_join", "lower_table_join"),
-    ForeignKeyJoin: ("stateful.foreign_key_join", "lower_foreign_key_join"),
-    Process: ("stateful.process", "lower_process"),
-    Distinct: ("stateful.distinct", "lower_distinct"),
 }
-PLAIN_AGGREGATE = ("stateful.aggregate", "lower_aggregate")
-WINDOWED_AGGREGATE = ("stateful.windowed", "lower_windowed")
+# The same for operators with state, which are stages of a query.
+STAGES: dict[type[Node], tuple[str, str]] = {
+    TableSource: ("table", "table_stages"),
+    ToTable: ("table", "table_stages"),
+    Aggregate: ("windowed", "windowed_stages"),
+    Cogroup: ("cogroup", "cogroup_stages"),
+    TableAggregate: ("table_aggregate", "table_aggregate_stages"),
+    Suppress: ("suppress", "suppress_stages"),
+    StreamJoin: ("stream_join", "stream_join_stages"),
+    StreamTableJoin: ("stream_table_join", "stream_table_join_stages"),
+    TableJoin: ("table_join", "table_join_stages"),
+    ForeignKeyJoin: ("foreign_key_join", "foreign_key_join_stages"),
+    Process: ("process", "process_stages"),
+    Distinct: ("distinct", "distinct_stages"),
+}
+PLAIN_AGGREGATE = ("aggregate", "aggregate_stages")
 
 
 def lowering_of(node: Node) -> Lowering:
-    """Return the function that lowers an operator."""
-    if isinstance(node, Aggregate):
-        module, function = PLAIN_AGGREGATE if node.window is None else WINDOWED_AGGREGATE
-    else:
-        module, function = TABLE[type(node)]
+    """Return the function that lowers an operator without state."""
+    module, function = TABLE[type(node)]
     found: Lowering = getattr(import_module(f"ottla.streams.lowering.{module}"), function)
     return found
+
+
+def stages_of(node: Node, context: Context) -> list[Stage]:
+    """Return the stages that an operator is; none where it remembers nothing."""
+    place = STAGES.get(type(node))
+    if place is None:
+        return []
+    if isinstance(node, Aggregate) and node.window is None:
+        place = PLAIN_AGGREGATE
+    module, function = place
+    found: Staging = getattr(import_module(f"ottla.streams.lowering.stateful.{module}"), function)
+    return found(node, context)
+
+
+def chained(frame: DataFrame, first: Node, nodes: Sequence[Node], context: Context) -> DataFrame:
+    """Return what comes of a frame on a way of operators that have one reader each; `first` gives the frame."""
+    left = list(nodes)
+    while left:
+        steps: list[Step] = []
+        while left and (step := step_of(left[0])) is not None:
+            steps.append(step)
+            left.pop(0)
+        if steps:
+            frame = stepped(frame, first, tuple(steps))
+            first = steps[-1].node
+            continue
+        node = left.pop(0)
+        # Of what is merged only these records are at hand.
+        if not isinstance(node, Merge):
+            frame = conform(lowering_of(node)(node, [frame], context), node)
+        first = node
+    return frame
 
 
 class Lowered:

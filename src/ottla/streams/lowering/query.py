@@ -12,11 +12,12 @@ from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ottla.client.record import Record
 from ottla.streams.lowering.calling import caller, loader
-from ottla.streams.lowering.execution import Execution, Output, united, writable
+from ottla.streams.lowering.execution import Execution, writable
 from ottla.streams.lowering.steps import OFFERED
 from ottla.streams.plan.node import Node
 from ottla.streams.plan.sinks import ForEach, Print, To
@@ -106,47 +107,46 @@ class Handler:
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         """Handle a micro-batch."""
-        outputs = self._execution.outputs(batch)
-        # What is read once need not be kept.
-        kept = [batch.persist()] if len(outputs) > 1 else []
+        seen = self._execution.seen
+        is_looked_at = bool(seen) or self._collect is not None
+        if is_looked_at:
+            batch.persist()
         try:
-            rows = united(outputs)
-            if rows is not None:
-                self._rows(rows, outputs, number, kept)
-            for each in outputs:
-                if not each.is_rows:
-                    self._records(each)
+            if self._write is not None and len(seen) < len(self._execution.outputs):
+                rows = batch.where(~F.col("output").isin(seen)) if seen else batch
+                self._write(writable(rows), number)
+            if is_looked_at:
+                self._look(batch.collect())
         finally:
-            for frame in kept:
-                frame.unpersist()
+            if is_looked_at:
+                batch.unpersist()
 
-    def _rows(self, rows: DataFrame, outputs: list[Output], number: int, kept: list[DataFrame]) -> None:
+    def _look(self, rows: list[Any]) -> None:
+        """Call the functions with what is theirs, and hand all to whoever collects, in the order of the rows."""
+        look = [self._looking(n, each) for n, each in enumerate(self._execution.outputs)]
+        records = [look[row.output](row) for row in rows]
         if self._collect is not None:
-            rows = rows.persist()
-            kept.append(rows)
-        if self._write is not None:
-            self._write(writable(rows.drop("output")), number)
-        if self._collect is not None:
-            readers = {n: _reader(each.node) for n, each in enumerate(outputs) if each.is_rows}
-            self._collect([readers[row.output](row) for row in rows.collect()])
+            self._collect(records)
 
-    def _records(self, output: Output) -> None:
-        node = output.node
+    def _looking(self, number: int, node: Node) -> Callable[[Any], Record]:
+        if isinstance(node, To) or (isinstance(node, Source) and number >= len(self._execution.flow.ends)):
+            return _reader(node)
         source = node.input if isinstance(node, ForEach | Print) else node
         load_key, load_value = loader(source.key), loader(source.value)
-        records = []
         call = caller(node.action, OFFERED, node.name) if isinstance(node, ForEach) else None
-        for row in output.frame.collect():
-            key, value = load_key(row.key), load_value(row.value)
+
+        def look(row: Any) -> Record:
+            found = row[f"seen_{number}"]
+            key, value = load_key(found.key), load_value(found.value)
             if call is not None:
                 call(key, value)
             elif isinstance(node, Print):
                 self._show(f"[{node.label}]: {key}, {value}")
-            records.append(
-                Record(node.name, row.partition, row.offset, row.timestamp, key, value, _headers(row))
+            return Record(
+                node.name, found.partition, found.offset, found.timestamp, key, value, _headers(found)
             )
-        if self._collect is not None:
-            self._collect(records)
+
+        return look
 
 
 def _headers(row: Any) -> tuple[tuple[str, bytes | None], ...]:

@@ -4,7 +4,7 @@ A record that cannot be read goes to the dead-letter topic where there is one. O
 partition and offset, nothing is committed, and it is read again when the query starts again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -52,15 +52,14 @@ def readable(frame: DataFrame, node: Source, context: Context) -> DataFrame:
 
 def lower_table_source(node: TableSource, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Read a topic whose records are the changes of a table."""
-    from ottla.streams.lowering.stateful.table import lower_table
+    from ottla.streams.lowering.tables import lower_to_table
 
-    return lower_table(node, [lower_source(node, inputs, context)], context)
+    return lower_to_table(node, [lower_source(node, inputs, context)], context)
 
 
-def unreadable(frame: DataFrame, context: Context) -> DataFrame:
-    """Return the records of what `decode` gave that cannot be read, as they are to be written."""
-    assert context.dead_letters is not None
-    told = {
+def letter_columns(topic: str) -> dict[str, Column]:
+    """Return the row for a topic that one of what `decode` gave becomes, where it cannot be read."""
+    texts = {
         "exception": F.lit(EXCEPTION),
         "message": F.col("reason"),
         "stacktrace": F.lit(""),
@@ -71,18 +70,40 @@ def unreadable(frame: DataFrame, context: Context) -> DataFrame:
     added = F.array(
         *(
             F.struct(F.lit(_HEADER + name).alias("key"), text.cast("binary").alias("value"))
-            for name, text in told.items()
+            for name, text in texts.items()
         )
     )
     empty = F.array().cast("array<struct<key:string,value:binary>>")
-    return frame.where(F.col("reason").isNotNull()).select(
-        F.lit(context.dead_letters).alias("topic"),
-        F.lit(None).cast("int").alias("partition"),
-        F.col("raw_key").alias("key"),
-        F.col("raw_value").alias("value"),
-        F.concat(F.coalesce(F.col("headers"), empty), added).alias("headers"),
-        "timestamp",
-    )
+    return {
+        "topic": F.lit(topic),
+        "key": F.col("raw_key"),
+        "value": F.col("raw_value"),
+        "headers": F.concat(F.coalesce(F.col("headers"), empty), added),
+        "timestamp": F.col("timestamp"),
+    }
+
+
+def told(reason: str, topic: str, partition: int, offset: int) -> list[tuple[str, bytes | None]]:
+    """Return the headers that a dead letter gets: as `letter_columns` has them."""
+    texts = {
+        "exception": EXCEPTION,
+        "message": reason,
+        "stacktrace": "",
+        "topic": topic,
+        "partition": str(partition),
+        "offset": str(offset),
+    }
+    return [(_HEADER + name, text.encode()) for name, text in texts.items()]
+
+
+def clock(node: Source) -> Callable[[Any, Any], int] | None:
+    """Return what time a record of a source is of by its own key and value, both plain; None where it has its own."""
+    function = node.timestamp
+    if function is None:
+        return None
+    call, name, place = caller(function, OFFERED, node.name), node.name, function.place
+    load_key, load_value = loader(node.key), loader(node.value)
+    return lambda key, value: _milliseconds(call(load_key(key), load_value(value)), name, place)
 
 
 def _complaint(node: Source) -> Column:

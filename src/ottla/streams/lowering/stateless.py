@@ -43,20 +43,21 @@ def lower_branch(node: Branch, inputs: list[DataFrame], context: Context) -> Dat
 
 def lower_map(node: Map, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Replace key and value."""
-    key, value = _pair(node.mapper, node.name)
+    key, value = halves(node.mapper, given(), node.name)
     return inputs[0].select(once(key).alias("key"), once(value).alias("value"), *TAIL_NAMES)
 
 
-def _pair(mapper: Function, name: str) -> tuple[Column, Column]:
+def halves(mapper: Function, given: dict[str, Column], name: str) -> tuple[Column, Column]:
+    """Return the key and the value that a mapper makes."""
     expression = mapper.expression
     if isinstance(expression, Make):
         first, second = expression.parts
-        halves = [
+        parts = [
             Function(mapper.call, mapper.parameters, each.type, mapper.place, each)
             for each in (first, second)
         ]
-        return computed(halves[0], given(), name), computed(halves[1], given(), name)
-    whole = computed(mapper, given(), name)
+        return computed(parts[0], given, name), computed(parts[1], given, name)
+    whole = computed(mapper, given, name)
     return whole.getField("_1"), whole.getField("_2")
 
 

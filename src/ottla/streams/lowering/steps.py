@@ -42,6 +42,11 @@ class Step:
     changes_key: bool = False
     changes_value: bool = False
 
+    @property
+    def place(self) -> str:
+        """Where its function stands."""
+        return _functions(self.node)[0].place
+
 
 def step_of(node: Node) -> Step | None:
     """Return the operator as a step, or None where it is none or has no need of Python."""
@@ -49,6 +54,11 @@ def step_of(node: Node) -> Step | None:
     if maker is None or all(each.expression is not None for each in _functions(node)):
         return None
     return maker(node)
+
+
+def called(node: Node) -> Step:
+    """Return the operator as a step, whether or not Spark could compute it."""
+    return _MAKERS[type(node)](node)
 
 
 def _functions(node: Node) -> tuple[Function, ...]:

@@ -30,6 +30,12 @@ def lower_to_stream(node: ToStream, inputs: list[DataFrame], context: Context) -
     return inputs[0].drop("old")
 
 
+def lower_to_table(node: Node, inputs: list[DataFrame], context: Context) -> DataFrame:
+    """Make changes of records, where nobody asks for the values before."""
+    old = F.lit(None).cast(schema(node)["value"].dataType)
+    return inputs[0].where(F.col("key").isNotNull()).withColumn("old", old)
+
+
 def lower_table_filter(node: TableFilter, inputs: list[DataFrame], context: Context) -> DataFrame:
     """Make a tombstone of what the predicate does not hold for; where nothing was and nothing is, there is no
     change.

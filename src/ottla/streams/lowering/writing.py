@@ -44,20 +44,25 @@ def outgoing(node: To, frame: DataFrame) -> DataFrame:
     plain = all(each.expression is not None for each in functions)
     if not plain or not (encodable(node.key_serde) and encodable(node.value_serde)):
         return _by_python(node, frame)
-    given = {"key": F.col("key"), "value": F.col("value")}
+    columns = row_columns(node, {"key": F.col("key"), "value": F.col("value")})
+    return frame.select(*(columns[name].alias(name) for name in ROWS.names))
+
+
+def row_columns(node: To, given: dict[str, Column]) -> dict[str, Column]:
+    """Return the columns of the row that a sink writes of a key and a value, where no function must be called."""
     topic = F.lit(node.topic) if node.extractor is None else computed(node.extractor, given, node.name)
     if node.partitioner is None:
         partition = F.lit(None).cast("int")
     else:
         partition = computed(node.partitioner, given, node.name).cast("int")
-    return frame.select(
-        topic.alias("topic"),
-        partition.alias("partition"),
-        encoded(node.key_serde, F.col("key")).alias("key"),
-        encoded(node.value_serde, F.col("value")).alias("value"),
-        "headers",
-        "timestamp",
-    )
+    return {
+        "topic": topic,
+        "partition": partition,
+        "key": encoded(node.key_serde, given["key"]),
+        "value": encoded(node.value_serde, given["value"]),
+        "headers": F.col("headers"),
+        "timestamp": F.col("timestamp"),
+    }
 
 
 def encodable(serde: Serde) -> bool:

@@ -231,6 +231,42 @@ def test_auto_commit_commits_what_was_handed_out_and_not_more(options):
 
 
 @both
+def test_a_poll_of_what_iteration_has_left_keeps_the_member_alive(options):
+    async def test(mini):
+        mini.append("t", 0, *[b"%d" % n for n in range(8)])
+        diary = Diary()
+        keywords = {**options, "max_poll_interval_ms": 80}
+        async with consumer_on(mini, group_id="g", **keywords) as consumer:
+            await consumer.subscribe(["t"], listener=diary)
+            async for _ in consumer:
+                break
+            seen = []
+            for _ in range(6):
+                await asyncio.sleep(0.03)
+                seen += [record.offset for record in await consumer.poll(0, max_records=1)]
+            assert seen == [1, 2, 3, 4, 5, 6]
+            assert [record.offset for record in await consumer.poll(0)] == [7]
+            assert await consumer.poll(20) == []
+            assert diary.entries == [("assigned", [0])]
+
+    play(test)
+
+
+@both
+def test_what_iteration_has_left_of_a_partition_that_is_gone_is_not_handed_out(options):
+    async def test(mini):
+        mini.append("t", 0, *[b"%d" % n for n in range(8)])
+        async with consumer_on(mini, group_id="g", **options) as consumer:
+            await consumer.subscribe(["t"])
+            async for _ in consumer:
+                break
+            consumer._subscription.readings.clear()
+            assert await consumer.poll(0, max_records=1) == []
+
+    play(test)
+
+
+@both
 def test_without_auto_commit_nothing_is_committed(options):
     async def test(mini):
         mini.append("t", 0, b"a")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.client.errors import Malformed, Refused
+from ottla.client.errors import Malformed, Refused, TimedOut
 from ottla.client.record import TopicPartition
 from ottla.spark.source.refusal import DataLost
 from ottla.spark.source.task import Task
@@ -314,3 +314,26 @@ def test_a_batch_that_is_large_once_opened_is_read_nevertheless(monkeypatch):
         assert [offset for offset, _ in rows] == list(range(6))
 
     play(test)
+
+
+def test_an_offset_that_is_refused_though_it_is_there_is_asked_for_again():
+    async def test(mini, connection, chosen):
+        fill(mini)
+        mini.refuse("Fetch", ErrorCode.OFFSET_OUT_OF_RANGE, 2)
+        assert values(await drain(connection, chosen, Task("t", 0, 4, 20))) == list(range(4, 20))
+
+    play(test)
+
+
+@pytest.mark.parametrize("fails", ["true", "false"])
+def test_an_offset_that_is_refused_for_good_is_an_error_and_no_loss(fails):
+    async def test(mini, connection, chosen):
+        fill(mini)
+        mini.refuse("Fetch", ErrorCode.OFFSET_OUT_OF_RANGE, 1_000_000)
+        with pytest.raises(
+            TimedOut, match="offset 4 of t-0 was refused as out of range, and the range is 0 to 30"
+        ):
+            await drain(connection, chosen, Task("t", 0, 4, 20))
+        assert len(mini.asked_for("Fetch")) < 100
+
+    play(test, options(kafkaConsumer__pollTimeoutMs=300, failOnDataLoss=fails))

@@ -1,5 +1,6 @@
 """A stream on a broker in memory: where batches end, what they read, what is noticed, what a group is told."""
 
+import json
 import logging
 
 import pytest
@@ -295,6 +296,27 @@ def test_tasks_are_as_many_as_asked_for():
         fill(mini, 0, 9)
         tasks = await follow(connection, chosen).plan(Reached({T0: 0}), Reached({T0: 9}))
         assert planned(tasks) == [("t", 0, 0, 3), ("t", 0, 3, 6), ("t", 0, 6, 9)]
+
+    play(test, options(minPartitions=3))
+
+
+def test_a_batch_that_is_run_again_has_the_same_tasks_whatever_the_options_say_by_then():
+    async def test(mini, connection, chosen):
+        fill(mini, 0, 9)
+        start = Reached({T0: 0}, {"t": uuid_text(mini.ids["t"])})
+        end = await follow(connection, chosen).advance(start, limited=False)
+        before = planned(await follow(connection, chosen).plan(start, end))
+        assert len(before) == 3
+        # What the checkpoint has of it, read after a restart.
+        again = Reached.of(json.loads(json.dumps(end.json())))
+        changed = options(minPartitions=5, maxRecordsPerPartition=2, minRecordsPerPartition=9)
+        assert planned(await follow(connection, changed).plan(start, again)) == before
+        # Nothing is new, though the options are.
+        assert (await follow(connection, changed).advance(again, limited=False)).json() == end.json()
+        # The next batch is divided by what is said now.
+        fill(mini, 0, 4)
+        later = await follow(connection, changed).advance(again, limited=False)
+        assert len(await follow(connection, changed).plan(again, later)) == 4
 
     play(test, options(minPartitions=3))
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.client.record import TopicPartition
-from ottla.spark.source.offsets import Reached, lag
+from ottla.spark.source.offsets import Division, Reached, lag
 
 A0, A1, B10 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 10)
 PARTITIONS = st.builds(TopicPartition, st.sampled_from(["a", "b.c", "d-e_f"]), st.integers(0, 12))
@@ -22,6 +22,12 @@ def test_the_same_place_is_the_same_text(offsets, is_initial, chance):
     assert json.dumps(Reached(dict(shuffled), dict(reversed(ids.items())), is_initial).json()) == text
     assert Reached.of(json.loads(text)) == there
     assert json.dumps(Reached.of(json.loads(text)).json()) == text
+
+
+def test_how_a_batch_is_divided_is_written_down_with_its_end():
+    there = Reached({A0: 3}, {"a": "x"}, division=Division(None, 5, 0))
+    assert there.json() == {"a": {"0": 3}, "#ids": {"a": "x"}, "#tasks": [None, 5, 0]}
+    assert Reached.of(json.loads(json.dumps(there.json()))).division == Division(None, 5, 0)
 
 
 def test_sparks_own_checkpoints_can_be_read():

@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import random
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.client.producer.murmur import partition_of
+from ottla.streams.lowering.arrivals import LEAVES, Arrivals, Departing, Gates, Place
+from ottla.streams.lowering.leaving import in_order
 from ottla.streams.lowering.stateful.division import divided
 from ottla.streams.lowering.stateful.keycode import key_code
 from ottla.streams.lowering.stateful.labels import labels, partition_called, spark_hash
 from ottla.streams.lowering.stateful.order import merged, queue_numbers
-from ottla.streams.lowering.stateful.parcels import Packing, opened, results, unpack
+from ottla.streams.lowering.stateful.parcels import Packing, opened, packed, unwrapped
 from ottla.streams.lowering.stateful.plain import values
 from ottla.streams.lowering.stateful.scattered import Scattered
 from ottla.streams.lowering.stateful.store import MemoryBacking, Store
@@ -271,9 +274,9 @@ def test_records_come_out_of_parcels_as_they_went_in() -> None:
     found = []
     for label in labels(4):
         data = [
-            (side, blob)
+            (target, blob)
             for each in parcels
-            for one, side, _, blob in zip(*(column.to_pylist() for column in each.columns), strict=True)
+            for one, target, _, blob in zip(*(column.to_pylist() for column in each.columns), strict=True)
             if one == label
         ]
         if data:
@@ -288,6 +291,7 @@ def test_records_come_out_of_parcels_as_they_went_in() -> None:
         assert each.value == (None if value is None else (value["n"], value["names"]))
         assert each.at == (None if key is None else key.encode())
         assert each.headers == ([("h", b"1")] if offset % 2 else None)
+        assert each.place is None
 
 
 def test_values_that_stayed_behind_were_there() -> None:
@@ -296,23 +300,91 @@ def test_values_that_stayed_behind_were_there() -> None:
     assert (record.key, record.value) == ("a", True)
 
 
-def test_results_are_numbered_and_named() -> None:
-    schema = envelope([]).schema
-    out = [("a", (n, None), None, n, [("h", None)]) for n in range(3)]
-    written = schema.serialize().to_pybytes()
-    data = list(results(written, out, "op", 5))
-    (batch,) = unpack([pa.RecordBatch.from_arrays([pa.array(data, pa.binary())], ["data"])])
-    assert batch.schema == schema
-    assert batch.to_pylist()[2] == {
-        "key": "a",
-        "value": {"n": 2, "names": None},
-        "timestamp": 2,
-        "headers": [{"key": "h", "value": None}],
-        "topic": "op",
-        "partition": 5,
-        "offset": 2,
-    }
-    assert list(results(written, [], "op", 5)) == []
+ROWS = pa.schema(
+    [
+        ("output", pa.int32()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+        ("timestamp", pa.int64()),
+    ]
+)
+ROOTED = [
+    ("root_topic", pa.string()),
+    ("root_partition", pa.int32()),
+    ("root_offset", pa.int64()),
+    ("root_timestamp", pa.int64()),
+    ("path", pa.binary()),
+]
+
+
+def gates(partitions: int) -> Gates:
+    rows, entrance = ROWS, envelope([]).schema
+    for name, type in ROOTED:
+        rows, entrance = rows.append(pa.field(name, type)), entrance.append(pa.field(name, type))
+    return Gates(
+        rows.serialize().to_pybytes(),
+        (),
+        {3: (entrance.serialize().to_pybytes(), type_of(str))},
+        partitions,
+        True,
+    )
+
+
+def test_what_arrives_is_packed_by_key_with_its_place() -> None:
+    given = gates(4)
+    arrivals = Arrivals(given)
+    for n in range(20):
+        place = Place("t", 1, n, n)
+        record = Departing(f"k{n % 5}", (n, None), None, n, None, "op", 2, 100 + n, place)
+        row = (LEAVES, 7, "out", None, record.key.encode(), b"v", None)
+        arrivals.take(record, [row, (-3, record.key, record.value, None)])
+    labelled: dict[int, set[bytes]] = {}
+    found = []
+    for parcel in packed(arrivals, given, None, count()):
+        if parcel.target == LEAVES:
+            keys = unwrapped(parcel.data)["key"].to_pylist()
+            labelled.setdefault(parcel.label, set()).update(keys)
+        else:
+            records = opened([(0, parcel.data)], [type_of(str)], [0])
+            labelled.setdefault(parcel.label, set()).update(each.at or b"" for each in records)
+            found += records
+    # A key is in one place, whether it leaves or goes on.
+    assert sum(map(len, labelled.values())) == 5 and len(labelled) > 1
+    assert len(found) == 20
+    for each in found:
+        assert (each.topic, each.partition, each.offset) == ("op", 2, 100 + each.timestamp)
+        # Its key was changed: it comes after all that its record did before.
+        assert each.place == Place("t", 1, each.timestamp, each.timestamp, b"\1" + b"\0\0\0\1")
+
+
+def test_rows_leave_in_the_order_of_their_places() -> None:
+    places = [
+        Place("t", 0, 5, 10),
+        Place("t", 0, 5, 10).further(0),
+        Place("t", 0, 5, 10).further(1),
+        Place("t", 0, 5, 10).further(1, 7),
+        Place("t", 0, 5, 10).further(2),
+        Place("t", 0, 5, 10).further(0, 1).through_topic(),
+        Place("u", 0, 9, 11),
+        Place("t", 0, 6, 9),  # later in its queue, though earlier in time
+        Place("u", 0, 10, 12),
+    ]
+    rows = [(n, None, None, None, None, None, 0, *each) for n, each in enumerate(places)]
+    expected = [0, 1, 2, 3, 4, 5, 7, 6, 8]
+    for seed in range(20):
+        shuffled = random.Random(seed).sample(rows, len(rows))
+        schema = pa.schema([*ROWS, *(pa.field(*each) for each in ROOTED)])
+        columns = [
+            pa.array(each, field.type)
+            for each, field in zip(zip(*shuffled, strict=True), schema, strict=True)
+        ]
+        batches = pa.Table.from_arrays(columns, schema=schema).to_batches(max_chunksize=4)
+        table = pa.Table.from_batches(list(in_order(batches)))
+        assert table["output"].to_pylist() == expected
+        assert table.schema == ROWS
 
 
 def test_plain_values_of_every_shape() -> None:
@@ -350,7 +422,7 @@ def test_plain_values_of_every_shape() -> None:
 def test_labels_are_spread_over_sparks_partitions() -> None:
     # As spark.sql("select hash(0), hash(1), hash(-1)") has it.
     assert [spark_hash(n) for n in (0, 1, -1)] == [933211791, -559580957, -1604776387]
-    for count in (1, 2, 3, 8, 200):
-        found = labels(count)
-        assert sorted(spark_hash(each) % count for each in found) == list(range(count))
-        assert [partition_called(each, count) for each in found] == list(range(count))
+    for many in (1, 2, 3, 8, 200):
+        found = labels(many)
+        assert sorted(spark_hash(each) % many for each in found) == list(range(many))
+        assert [partition_called(each, many) for each in found] == list(range(many))

@@ -1,8 +1,11 @@
 """Processors of users: stores, timers, what they may forward, and what goes wrong in them."""
 
+import threading
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ottla.streams.errors import FunctionFailed
 from ottla.streams.lowering.stateful.process import Process
@@ -45,8 +48,8 @@ SUMS = Store("sums", str, int)
 
 
 def test_a_store_remembers_and_a_record_goes_on_with_its_time() -> None:
-    given = [record("a", 1, 5), record("b", 10, 6), record("a", 2, 3)]
-    assert run(process(Summing, SUMS), given, [1]) == [("a", 1, 5), ("b", 10, 6), ("a", 3, 3)]
+    records = [record("a", 1, 5), record("b", 10, 6), record("a", 2, 3)]
+    assert run(process(Summing, SUMS), records, [1]) == [("a", 1, 5), ("b", 10, 6), ("a", 3, 3)]
 
 
 class Dictionary(Processor):
@@ -90,7 +93,7 @@ def test_a_store_is_like_a_dict() -> None:
 
 def test_what_is_written_with_a_time_to_live_is_forgotten() -> None:
     store = Store("sums", str, int, ttl_ms=10)
-    given = [
+    records = [
         record("a", 1, 0),
         record("a", 1, 10),
         record("a", 1, 21),
@@ -98,9 +101,9 @@ def test_what_is_written_with_a_time_to_live_is_forgotten() -> None:
         record("b", 1, 300),
     ]
     driver = Driver(process(Summing, store))
-    made = [each.value for one in given for each in driver.batch([one])]
+    made = [each.value for one in records for each in driver.batch([one])]
     assert made == [1, 2, 1, 2, 1]
-    assert made == [value for _, value, _ in run(process(Summing, store), given)]
+    assert made == [value for _, value, _ in run(process(Summing, store), records)]
     assert driver.entries("rows-sums") == 1
 
 
@@ -120,14 +123,14 @@ class Recent(Processor):
 def test_a_window_store_is_read_by_time_and_forgets() -> None:
     store = WindowStore("times", str, int, retention="20 ms")
     driver = Driver(process(Recent, store))
-    given = [
+    records = [
         record("a", 1, 0),
         record("a", 2, 10),
         record("a", 4, 11),
         record("b", 8, 60),
         record("a", 16, 12),
     ]
-    assert [each.value for one in given for each in driver.batch([one])] == [1, 3, 6, 8, 0]
+    assert [each.value for one in records for each in driver.batch([one])] == [1, 3, 6, 8, 0]
     assert driver.entries("rows-times") == 1
 
 
@@ -146,7 +149,13 @@ class Ticking(Processor):
 
 
 def test_stream_time_ticks_after_the_record_that_moved_it() -> None:
-    given = [record("a", 1, 3), record("a", 2, 9), record("a", 3, 10), record("a", 4, 35), record("a", 5, 41)]
+    records = [
+        record("a", 1, 3),
+        record("a", 2, 9),
+        record("a", 3, 10),
+        record("a", 4, 35),
+        record("a", 5, 41),
+    ]
     expected = [
         ("record", 1, 3),
         ("tick", 3, 3),
@@ -158,8 +167,8 @@ def test_stream_time_ticks_after_the_record_that_moved_it() -> None:
         ("record", 5, 41),
         ("tick", 41, 41),
     ]
-    assert run(process(Ticking), given) == expected
-    assert run(process(Ticking), given, [1, 2, 3, 4]) == expected
+    assert run(process(Ticking), records) == expected
+    assert run(process(Ticking), records, [1, 2, 3, 4]) == expected
 
 
 def test_a_timer_that_is_cancelled_is_silent() -> None:
@@ -167,6 +176,204 @@ def test_a_timer_that_is_cancelled_is_silent() -> None:
         ("record", 0, 3),
         ("record", 0, 99),
     ]
+
+
+class Once(Processor):
+    """Its timers are cancelled by their own callbacks, or by another's."""
+
+    def init(self, context: ProcessorContext) -> None:
+        self.context = context
+        self.slow = context.schedule(10, self.tick)
+        self.fast = context.schedule(4, self.tock)
+
+    def process(self, record: Incoming) -> None:
+        self.context.forward("record", record.value)
+
+    def tick(self, time: int) -> None:
+        self.context.forward("tick", time)
+        self.slow.cancel()
+
+    def tock(self, time: int) -> None:
+        self.context.forward("tock", time)
+        if time >= 20:
+            self.fast.cancel()
+
+
+def test_a_timer_may_cancel_itself_for_good() -> None:
+    records = [record("a", n, 7 * n) for n in range(1, 6)]
+    expected = [
+        ("record", 1, 7),
+        ("tick", 7, 7),
+        ("tock", 7, 7),
+        ("record", 2, 14),
+        ("tock", 14, 14),
+        ("record", 3, 21),
+        ("tock", 21, 21),
+        ("record", 4, 28),
+        ("record", 5, 35),
+    ]
+    assert run(process(Once), records) == expected
+    assert run(process(Once), records, [1, 2, 3, 4]) == expected
+
+
+class Later(Processor):
+    """Schedules as records come: methods, functions with what they know, and functions that cancel themselves."""
+
+    def init(self, context: ProcessorContext) -> None:
+        self.context = context
+        self.sums = context.store("sums")
+
+    def process(self, record: Incoming) -> None:
+        if record.value == 0:
+            self.context.schedule(10, self.tick)
+        elif record.value == 1:
+            self.context.schedule(10, lambda time: self.context.forward(f"{record.key}!", time))
+        elif record.value == 2:
+            seen: list[int] = []
+
+            def thrice(time: int) -> None:
+                seen.append(time)
+                self.context.forward("seen", len(seen))
+                if len(seen) == 3:
+                    timer.cancel()
+
+            timer = self.context.schedule(3, thrice)
+
+    def tick(self, time: int) -> None:
+        self.sums["ticks"] = self.sums.get("ticks", 0) + 1
+        self.context.forward("ticks", self.sums["ticks"])
+
+
+def test_what_is_scheduled_for_a_record_goes_on_in_later_micro_batches() -> None:
+    records = [
+        record("a", 0, 3),
+        record("b", 1, 5),
+        record("c", 9, 12),
+        record("d", 9, 25),
+        record("e", 9, 40),
+    ]
+    expected = [
+        ("ticks", 1, 3),
+        ("b!", 5, 5),
+        ("ticks", 2, 12),
+        ("b!", 12, 12),
+        ("ticks", 3, 25),
+        ("b!", 25, 25),
+        ("ticks", 4, 40),
+        ("b!", 40, 40),
+    ]
+    assert run(process(Later, SUMS), records) == expected
+    assert run(process(Later, SUMS), records, [1, 2, 3, 4]) == expected
+
+
+def test_what_is_due_first_goes_first() -> None:
+    class Two(Once):
+        def tick(self, time: int) -> None:
+            self.context.forward("tick", time)
+
+    records = [record("a", 1, 0), record("a", 2, 35)]
+    # Due at 4 comes before due at 10.
+    assert [key for key, *_ in run(process(Two), records)] == [
+        "record",
+        "tick",
+        "tock",
+        "record",
+        "tock",
+        "tick",
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 4), st.integers(0, 60)), max_size=14),
+    cuts=st.lists(st.integers(1, 14), max_size=5),
+)
+def test_timers_do_not_depend_on_micro_batches(rows: list[tuple[str, int, int]], cuts: list[int]) -> None:
+    records = [record(*row) for row in rows]
+    for make in (Once, Later, Ticking):
+        stores = (SUMS,) if make is Later else ()
+        assert run(process(make, *stores), records, cuts) == run(process(make, *stores), records)
+
+
+def test_a_callback_that_cannot_be_kept_is_named() -> None:
+    class Wrong(Processor):
+        def init(self, context: ProcessorContext) -> None:
+            self.context = context
+
+        def process(self, record: Incoming) -> None:
+            lock = threading.Lock()
+            self.context.schedule(10, lambda time: lock.release() if lock.locked() else None)
+
+    with pytest.raises(
+        FunctionFailed, match="the callback of a timer that was scheduled outside of init cannot"
+    ):
+        run(process(Wrong), [record("a", 1, 1)])
+
+
+def entries(driver: Driver) -> tuple[int, int]:
+    """How many rows are kept, and how many bytes, in all stores."""
+    every = [each.entries for each in driver.backings.values()]
+    return sum(map(len, every)), sum(len(key) + len(data) for each in every for key, data in each.items())
+
+
+class Touching(Processor):
+    """Writes, overwrites and deletes one key again and again."""
+
+    def init(self, context: ProcessorContext) -> None:
+        self.kept, self.times = context.store("kept"), context.store("times")
+
+    def process(self, record: Incoming) -> None:
+        self.kept[record.key] = record.value
+        self.times.put(record.key, record.value, record.timestamp // 1000 * 1000)
+        if record.value % 3 == 0:
+            del self.kept[record.key]
+            self.times.put(record.key, None, record.timestamp // 1000 * 1000)
+
+
+def test_what_a_store_keeps_grows_with_keys_and_not_with_updates() -> None:
+    stores = Store("kept", str, int, ttl_ms=3_600_000), WindowStore("times", str, int, retention="1 hour")
+    driver = Driver(process(Touching, *stores))
+    for start in range(0, 100_000, 2_000):
+        driver.batch([record("a", n, n) for n in range(start, start + 2_000)])
+    rows, size = entries(driver)
+    assert rows <= 8 and size < 3_000
+    # A day later nothing is left but the times.
+    driver.batch([record("b", 1, 86_400_000)])
+    driver.batch([record("b", 1, 2 * 86_400_000)])
+    assert driver.entries("rows-kept") == driver.entries("rows-times") == 1
+
+
+TTL = Store("sums", str, int, ttl_ms=10)
+
+
+class Forgetful(Processor):
+    def init(self, context: ProcessorContext) -> None:
+        self.context = context
+        self.sums, self.times = context.store("sums"), context.store("times")
+
+    def process(self, record: Incoming) -> None:
+        key, value = record.key, record.value
+        if value == 0:
+            self.sums.pop(key)
+            self.times.put(key, None, record.timestamp)
+        else:
+            self.sums[key] = self.sums.get(key, 0) + value
+            self.times.put(key, value, record.timestamp)
+        self.context.forward(key, sum(total for _, total in self.sums.items()))
+        self.context.forward(key, sum(each for *_, each in self.times.items()))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2), st.integers(0, 60)), max_size=14),
+    cuts=st.lists(st.integers(1, 14), max_size=5),
+)
+def test_forgetting_does_not_depend_on_micro_batches(
+    rows: list[tuple[str, int, int]], cuts: list[int]
+) -> None:
+    records = [record(*row) for row in rows]
+    stores = TTL, WindowStore("times", str, int, retention="20 ms")
+    assert run(process(Forgetful, *stores), records, cuts) == run(process(Forgetful, *stores), records)
 
 
 class Waking(Processor):

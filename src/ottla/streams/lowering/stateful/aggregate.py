@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from ottla.streams.lowering.stateful.operator import Operator
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from ottla.streams.lowering.context import Context
     from ottla.streams.lowering.stateful.fold import Fold
     from ottla.streams.lowering.stateful.record import Record
+    from ottla.streams.lowering.stateful.stage import Stage
     from ottla.streams.plan.aggregates import Aggregate as AggregateNode
     from ottla.streams.plan.aggregates import Cogroup
 
@@ -38,15 +37,10 @@ class Aggregate(Operator):
         self.emit(record.key, new, old, timestamp, record.headers)
 
 
-def lower_aggregate(
-    node: "AggregateNode | Cogroup", inputs: "list[DataFrame]", context: "Context"
-) -> "DataFrame":
-    """Lower an aggregate without windows."""
+def aggregate_stages(node: "AggregateNode | Cogroup", context: "Context") -> "list[Stage]":
+    """Return an aggregate without windows."""
     from ottla.streams.lowering.stateful.fold import fold_of
-    from ottla.streams.lowering.stateful.native import native_count
-    from ottla.streams.lowering.stateful.transform import transform
+    from ottla.streams.lowering.stateful.stage import stage
 
-    if context.native:
-        return native_count(node, inputs[0])
     fold = fold_of(node, node.key)
-    return transform(node, inputs, context, Aggregate(fold), values=fold.method != "count")
+    return [stage(node, Aggregate(fold), values=fold.method != "count")]

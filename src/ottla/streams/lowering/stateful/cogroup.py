@@ -6,16 +6,14 @@ What is kept and given out is as for one stream, so the operators of `aggregate.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from ottla.streams.lowering.context import Context
+    from ottla.streams.lowering.stateful.stage import Stage
     from ottla.streams.plan.aggregates import Cogroup
 
 
-def lower_cogroup(node: "Cogroup", inputs: "list[DataFrame]", context: "Context") -> "DataFrame":
-    """Lower a cogroup, with windows or without."""
-    from ottla.streams.lowering.stateful.aggregate import lower_aggregate
-    from ottla.streams.lowering.stateful.windowed import lower_windowed
+def cogroup_stages(node: "Cogroup", context: "Context") -> "list[Stage]":
+    """Return a cogroup, with windows or without."""
+    from ottla.streams.lowering.stateful.aggregate import aggregate_stages
+    from ottla.streams.lowering.stateful.windowed import windowed_stages
 
-    lower = lower_aggregate if node.window is None else lower_windowed
-    return lower(node, inputs, context)
+    return (aggregate_stages if node.window is None else windowed_stages)(node, context)

@@ -12,10 +12,9 @@ from ottla.streams.lowering.stateful.timeline import Timeline
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyspark.sql import DataFrame
-
     from ottla.streams.lowering.context import Context
     from ottla.streams.lowering.stateful.record import Record
+    from ottla.streams.lowering.stateful.stage import Stage
     from ottla.streams.lowering.stateful.store import Store
     from ottla.streams.plan.distinct import Distinct as DistinctNode
 
@@ -63,8 +62,8 @@ class Distinct(Operator):
         self._timeline.flush()
 
 
-def lower_distinct(node: "DistinctNode", inputs: "list[DataFrame]", context: "Context") -> "DataFrame":
-    """Lower a distinct."""
-    from ottla.streams.lowering.stateful.transform import transform
+def distinct_stages(node: "DistinctNode", context: "Context") -> "list[Stage]":
+    """Return a distinct."""
+    from ottla.streams.lowering.stateful.stage import stage
 
-    return transform(node, inputs, context, Distinct(node.within_ms))
+    return [stage(node, Distinct(node.within_ms))]

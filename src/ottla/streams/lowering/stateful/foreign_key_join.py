@@ -20,10 +20,9 @@ from ottla.streams.lowering.stateful.operator import Operator
 from ottla.streams.lowering.stateful.scattered import Scattered
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from ottla.streams.lowering.context import Context
     from ottla.streams.lowering.stateful.record import Record
+    from ottla.streams.lowering.stateful.stage import Stage
     from ottla.streams.lowering.stateful.store import Store
     from ottla.streams.plan.joins import ForeignKeyJoin as ForeignKeyJoinNode
 
@@ -181,14 +180,12 @@ class Resolving(Operator):
             self.rows.delete(at)
 
 
-def lower_foreign_key_join(
-    node: "ForeignKeyJoinNode", inputs: "list[DataFrame]", context: "Context"
-) -> "DataFrame":
-    """Lower a join of tables by a foreign key: three operators, one after another."""
+def foreign_key_join_stages(node: "ForeignKeyJoinNode", context: "Context") -> "list[Stage]":
+    """Return a join of tables by a foreign key: three operators, one after another."""
     from ottla.streams.lowering.calling import caller, dumper, loader
     from ottla.streams.lowering.stateful.joining import joiner
     from ottla.streams.lowering.stateful.keycode import key_code
-    from ottla.streams.lowering.stateful.transform import transform
+    from ottla.streams.lowering.stateful.stage import stage
     from ottla.streams.plan.node import StreamNode
     from ottla.streams.types.struct import Pair
     from ottla.streams.types.type import Integer, Nullable
@@ -213,7 +210,9 @@ def lower_foreign_key_join(
         key=left.key,
         value=Pair((Integer(), Nullable(left.value), Nullable(right.value), Integer())),
     )
-    asked = transform(subscriptions, inputs[:1], context, Subscribing(node.how, extract))
-    answered = transform(responses, [asked, inputs[1]], context, Responding(key_code(left.key).encode))
     join = joiner(node, left.value, right.value)
-    return transform(node, [answered], context, Resolving(node.how, join), keys=(left.key,))
+    return [
+        stage(subscriptions, Subscribing(node.how, extract)),
+        stage(responses, Responding(key_code(left.key).encode)),
+        stage(node, Resolving(node.how, join), inputs=(responses,)),
+    ]

@@ -38,27 +38,37 @@ class LookUp:
         self._select = select
         self._join = join
         self._type = type
+        self._now: Rows | None = None
+
+    def begin(self) -> None:
+        """Begin a micro-batch: the table is brought up to date when it is next asked."""
+        self._now = None
+
+    def joined(self, key: Any, value: Any) -> tuple[Any] | None:
+        """Return what a record becomes, or None where it is dropped."""
+        if value is None:
+            return None
+        if self._now is None:
+            self._now = self._rows()
+        wanted = self._select(key, value)
+        row = None if wanted is None else self._now.find(wanted)
+        return (self._join(key, value, row),) if row is not None or self._left else None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Join what comes."""
-        rows: Rows | None = None
+        self.begin()
         for batch in batches:
-            if rows is None:
-                rows = self._rows()
-            yield self._joined(batch, rows)
+            yield self._batch(batch)
 
-    def _joined(self, batch: pa.RecordBatch, rows: Rows) -> pa.RecordBatch:
+    def _batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         taken: list[int] = []
         made: list[Any] = []
         keys, given = values(batch.column("key")), values(batch.column("value"))
         for n, (key, value) in enumerate(zip(keys, given, strict=True)):
-            if value is None:
-                continue
             try:
-                wanted = self._select(key, value)
-                row = None if wanted is None else rows.find(wanted)
-                if row is not None or self._left:
-                    made.append(self._join(key, value, row))
+                found = self.joined(key, value)
+                if found is not None:
+                    made.append(found[0])
                     taken.append(n)
             except FunctionFailed as failed:
                 where = (batch.column(name)[n].as_py() for name in ("topic", "partition", "offset"))
@@ -75,10 +85,16 @@ def lower_global_table_join(
     node: "GlobalTableJoinNode", inputs: "list[DataFrame]", context: "Context"
 ) -> "DataFrame":
     """Lower a join with a global table."""
+    from ottla.streams.lowering.envelope import schema
+
+    return inputs[0].mapInArrow(look_up(node, context), schema(node))
+
+
+def look_up(node: "GlobalTableJoinNode", context: "Context") -> LookUp:
+    """Return what joins records with a global table."""
     from ottla.client.settings.consumer import CONSUMER
     from ottla.streams.lowering.calling import caller, dumper, loader
     from ottla.streams.lowering.datatypes import arrow_type
-    from ottla.streams.lowering.envelope import schema
     from ottla.streams.lowering.stateful.joining import joiner
     from ottla.streams.plan.sources import GlobalTableSource
 
@@ -109,5 +125,4 @@ def lower_global_table_join(
         def rows() -> Rows:
             return rows_of(place)
 
-    look_up = LookUp(node.how, rows, select, joiner(node, stream.value, table.value), arrow_type(node.value))
-    return inputs[0].mapInArrow(look_up, schema(node))
+    return LookUp(node.how, rows, select, joiner(node, stream.value, table.value), arrow_type(node.value))

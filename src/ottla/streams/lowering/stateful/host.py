@@ -3,18 +3,24 @@
 Spark's group is the operator partition, not the key: so an operator sees the records of many keys in their order,
 has one stream time, reads the state of all of them in a few requests, and costs Spark a handful of rows.
 
+H1  Parcels for other stages, and those that leave the topology, pass unopened.
+H2  What flows out of the operator goes on its ways without state at once, in this process, up to the next stages and to
+    the ends. So each operator runs once, however many read it.
+
 When a query starts, Spark unpickles each host once in a process of its own, to be told which states there are, and
 waits for that: so what is needed only to work on records is imported only then.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from ottla.streams.errors import FunctionFailed
+from ottla.streams.lowering.arrivals import Arrivals, Departing, Gates, Place, Ways, follow
 from ottla.streams.lowering.stateful.backing import BYTES, MapBacking
 from ottla.streams.lowering.stateful.keycode import key_code
 from ottla.streams.lowering.stateful.labels import partition_called
@@ -30,14 +36,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Frame:
-    """What surrounds an operator: its name, the keys of its inputs, and what flows out."""
+    """What surrounds an operator: its name, its inputs, and the ways on from it."""
 
     name: str
     partitions: int
+    sides: Mapping[int, int]  # the input of each target that is this operator's
     keys: tuple[Type, ...]  # of each input
     ranks: tuple[int, ...]  # which input goes first at equal times
     key: Type  # of what flows out
-    schema: bytes  # of the rows that flow out, as Arrow writes it
+    ways: Ways
+    gates: Gates
+    is_last: bool  # whether no stage follows
     collapse: bool = False  # whether one change a key and micro-batch flows out
 
 
@@ -57,9 +66,17 @@ class Host(StatefulProcessor):
         """Run a micro-batch of an operator partition."""
         from ottla.streams.lowering.stateful.parcels import opened
 
-        parcels = [(row.side, row.data) for row in sorted(rows, key=lambda row: row.part)]
-        records = opened(parcels, self._frame.keys, self._frame.ranks)
-        yield from self._run(key[0], records, timerValues)
+        sides = self._frame.sides
+        parcels = []
+        for row in sorted(rows, key=lambda row: row.part):
+            side = sides.get(row.target)
+            if side is None:
+                yield Row(label=row.label, target=row.target, part=row.part, data=row.data)
+            else:
+                parcels.append((side, row.data))
+        if parcels:
+            records = opened(parcels, self._frame.keys, self._frame.ranks)
+            yield from self._run(key[0], records, timerValues)
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -71,8 +88,6 @@ class Host(StatefulProcessor):
         yield from self._run(key[0], (), timerValues)
 
     def _run(self, label: int, records: Sequence[Record], timers: "TimerValues") -> Iterator[Row]:
-        from ottla.streams.lowering.stateful.parcels import results
-
         operator, frame = self._operator, self._frame
         stores = {name: Store(MapBacking(state)) for name, state in self._states.items()}
         partition = partition_called(label, frame.partitions)
@@ -80,10 +95,14 @@ class Host(StatefulProcessor):
         operator.open(stores)
         operator.prepare(records)
         for record in records:
+            done = len(operator.out)
             try:
                 operator.step(record)
             except FunctionFailed as failed:
                 raise failed.located(record.topic, record.partition, record.offset) from failed.__cause__
+            if record.place is not None:
+                for n in range(done, len(operator.out)):
+                    operator.out[n] = operator.out[n]._replace(place=record.place.further(n))
         operator.finish()
         if operator.now >= 0:
             for time in operator.alarms():
@@ -93,8 +112,26 @@ class Host(StatefulProcessor):
             out = latest(out, key_code(frame.key).encode)
         for store in stores.values():
             store.flush()
-        for data in results(frame.schema, out, frame.name, partition):
-            yield Row(data=data)
+        yield from self._sent(out, label, partition)
+
+    def _sent(self, out: Sequence[Output], label: int, partition: int) -> Iterator[Row]:
+        """Let what flows out go on its ways."""
+        from ottla.streams.lowering.stateful.parcels import packed
+
+        frame = self._frame
+        frame.ways.begin()
+        arrivals = Arrivals(frame.gates)
+        follow(frame.ways, self._departing(out, partition), arrivals)
+        for parcel in packed(arrivals, frame.gates, label if frame.is_last else None, count()):
+            yield Row(**parcel._asdict())
+
+    def _departing(self, out: Sequence[Output], partition: int) -> Iterator[Departing]:
+        name, is_placed = self._frame.name, self._frame.gates.is_placed
+        for n, each in enumerate(out):
+            place = each.place
+            if place is None and is_placed:  # by the clock on the wall, so of no record
+                place = Place(name, partition, n, each.timestamp)
+            yield Departing(*each[:5], name, partition, n, place)
 
     def close(self) -> None:
         """Nothing is left open."""

@@ -50,7 +50,11 @@ class Typed:
 
 
 class KeyValues:
-    """rows: key → (value, stream time when it was written); `times` where entries are forgotten."""
+    """rows: key → (value, stream time when it was written); times, where entries are forgotten: when to look at a row.
+
+    With `times` each row has one look ahead of it, however often it is written: at that look it is forgotten, or the
+    next one arranged. One that was deleted stays as a row without a value until then, so that it gets no second look.
+    """
 
     def __init__(self, node: StoreNode, rows: Store, times: Timeline | None) -> None:
         self._typed = Typed(node.name, node.key_type, node.value_type)
@@ -85,13 +89,21 @@ class KeyValues:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         at = self._typed.encode(key)
-        times = self.times
-        self._rows.put(at, (self._typed.dump(value), 0 if times is None else times.now))
-        if times is not None:
+        dumped, times = self._typed.dump(value), self.times
+        if times is None:
+            self._rows.put(at, (dumped, 0))
+            return
+        if self._rows.get(at) is None:
             times.add(times.now + (self._ttl or 0) + 1, at)
+        self._rows.put(at, (dumped, times.now))
 
     def __delitem__(self, key: Any) -> None:
-        self._rows.delete(self._typed.encode(key))
+        at = self._typed.encode(key)
+        row = None if self.times is None else self._rows.get(at)
+        if row is None:
+            self._rows.delete(at)
+        else:
+            self._rows.put(at, (None, row[1]))
 
     def pop(self, key: Any, default: Any = None) -> Any:
         """Take a key out and return its value."""
@@ -115,7 +127,10 @@ class KeyValues:
         found = sorted(
             (at, row[0])
             for at, row in self._rows.items()
-            if not self._over(row[1]) and (low is None or at >= low) and (high is None or at <= high)
+            if row[0] is not None
+            and not self._over(row[1])
+            and (low is None or at >= low)
+            and (high is None or at <= high)
         )
         for at, value in found:
             yield self._typed.decode(at), self._typed.load(value)
@@ -135,13 +150,22 @@ class KeyValues:
         self._rows.fetch(due)
         for at in due:
             row = self._rows.get(at)
-            if row is not None and self._over(row[1]):
+            if row is None:
+                continue
+            value, written = row
+            if value is None or self._over(written):
                 self._rows.delete(at)
+            else:
+                self.times.add(written + (self._ttl or 0) + 1, at)
         self.times.flush()
 
 
 class TimedValues:
-    """rows: key → {time: value}."""
+    """rows: key → {time: value}; times: when to look at a row.
+
+    Each row has one look ahead of it: at that look what is over is forgotten, and the next one is when all of the rest
+    will be over. A row may be empty until then.
+    """
 
     def __init__(self, node: WindowStore, rows: Store, times: Timeline) -> None:
         self._typed = Typed(node.name, node.key_type, node.value_type)
@@ -159,16 +183,17 @@ class TimedValues:
     def put(self, key: Any, value: Any, time: int) -> None:
         """Keep a value; None takes one out."""
         at = self._typed.encode(key)
-        row = {when: each for when, each in (self._rows.get(at) or {}).items() if self._alive(when)}
+        before = self._rows.get(at)
+        row = {when: each for when, each in (before or {}).items() if self._alive(when)}
         if value is None:
             row.pop(time, None)
         elif self._alive(time):
             row[time] = self._typed.dump(value)
-            self.times.add(time + self._retention, at)
-        if row:
+            if before is None:
+                self.times.add(time + self._retention, at)
+                before = {}
+        if before is not None:
             self._rows.put(at, row)
-        else:
-            self._rows.delete(at)
 
     def get(self, key: Any, time: int) -> Any:
         """Return the value at that very time."""
@@ -190,11 +215,12 @@ class TimedValues:
 
     def finish(self) -> None:
         """Forget what is over."""
-        due = {at for _, at in self.times.pop(self.times.now, whole=True)}
+        due = [at for _, at in self.times.pop(self.times.now, whole=True)]
         self._rows.fetch(due)
         for at in due:
             row = {time: value for time, value in (self._rows.get(at) or {}).items() if self._alive(time)}
             if row:
+                self.times.add(max(row) + self._retention, at)
                 self._rows.put(at, row)
             else:
                 self._rows.delete(at)

@@ -9,6 +9,8 @@ O2  Between queues the earlier timestamp goes first; of equal ones, the input wi
 O3  Where micro-batches begin and end changes nothing within a queue.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,6 +33,12 @@ def merged(queues: Whole, ranks: Whole, offsets: Whole, timestamps: Whole) -> Wh
     for start, end in zip(starts, [*starts[1:], count], strict=True):
         reached[start:end] = np.maximum.accumulate(stamps[start:end])
     return by_queue[np.lexsort((np.arange(count), ranks[by_queue], reached))]
+
+
+def topic_numbers(topics: Sequence[str | None]) -> Whole:
+    """Return a number for each topic: by its name, so that it does not matter what came first."""
+    numbers = {name: n for n, name in enumerate(sorted({each or "" for each in topics}))}
+    return np.fromiter((numbers[each or ""] for each in topics), np.int64, len(topics))
 
 
 def queue_numbers(sides: Whole, topics: Whole, partitions: Whole) -> Whole:

@@ -7,56 +7,122 @@ the shuffle, as an Arrow stream, and results come out the same way: Spark moves 
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from ottla.streams.lowering.arrivals import LEAVES, ROOT, Arrivals, Gates, Place
 from ottla.streams.lowering.stateful.division import divided
 from ottla.streams.lowering.stateful.keycode import key_code
 from ottla.streams.lowering.stateful.labels import labels
-from ottla.streams.lowering.stateful.order import merged, queue_numbers
+from ottla.streams.lowering.stateful.order import merged, queue_numbers, topic_numbers
 from ottla.streams.lowering.stateful.plain import values
 from ottla.streams.lowering.stateful.record import Record
-from ottla.streams.types.type import Type
+from ottla.streams.types.type import Bytes, Type
 
-PARCELS = "label int, side int, part int, data binary"
-RESULTS = "data binary"
-TAIL = ("timestamp", "headers", "topic", "partition", "offset")
+PARCELS = "label int, target int, part int, data binary"
 _PARCEL = pa.schema(
-    [("label", pa.int32()), ("side", pa.int32()), ("part", pa.int32()), ("data", pa.binary())]
+    [("label", pa.int32()), ("target", pa.int32()), ("part", pa.int32()), ("data", pa.binary())]
 )
-# Of a result, so that no row grows beyond what is good for Spark.
+_BYTES = key_code(Bytes())
+# Of a parcel of results, so that no row grows beyond what is good for Spark.
 _RECORDS_MAX = 50_000
+
+
+class Parcel(NamedTuple):
+    """Records on their way: to the operator partition of that label, to that input of a stage or out of the topology.
+
+    Parcels of one task are numbered, so that records that a flat_map made of one stay as they came.
+    """
+
+    label: int
+    target: int
+    part: int
+    data: bytes
 
 
 @dataclass(frozen=True)
 class Packing:
-    """How the records of one input are packed: by what type of key they are divided, and into how many partitions."""
+    """Packs records for one input: by what type of key they are divided, and into how many partitions.
 
-    side: int
+    With `level`, records get a place (`arrivals.py`): they are as they come from a topic, and have gone through so many
+    topics between sub-topologies.
+    """
+
+    target: int
     key: Type
     partitions: int
+    level: int | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pack batches of records into parcels."""
-        names = labels(self.partitions)
         for part, batch in enumerate(batches):
-            if not batch.num_rows:
-                continue
-            for partition, some in self._divided(pa.Table.from_batches([batch])):
-                parcel = {"label": names[partition], "side": self.side, "part": part, "data": wrapped(some)}
-                yield pa.RecordBatch.from_pylist([parcel], schema=_PARCEL)
+            if batch.num_rows:
+                table = pa.Table.from_batches([batch])
+                if self.level is not None:
+                    table = _placed(table, self.level)
+                parts = divided_table(table, self.key, self.partitions)
+                yield batch_of(Parcel(label, self.target, part, wrapped(some)) for label, some in parts)
 
-    def _divided(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-        if self.partitions == 1:
-            yield 0, table
-            return
-        code = key_code(self.key)
-        keys = [None if key is None else code.encode(key) for key in values(_whole(table["key"]))]
-        found = divided(code, keys, self.partitions)
-        for number in np.unique(found):
-            yield int(number), table.take(np.flatnonzero(found == number))
+
+def _placed(table: pa.Table, level: int) -> pa.Table:
+    for name in ("topic", "partition", "offset", "timestamp"):
+        table = table.append_column(f"root_{name}", table[name])
+    return table.append_column("path", pa.repeat(pa.scalar(bytes((level,)), pa.binary()), table.num_rows))
+
+
+def batch_of(parcels: Iterable[Parcel]) -> pa.RecordBatch:
+    """Return parcels as rows of Spark's."""
+    return pa.RecordBatch.from_pylist([each._asdict() for each in parcels], schema=_PARCEL)
+
+
+def divided_table(table: pa.Table, key: Type, partitions: int) -> Iterator[tuple[int, pa.Table]]:
+    """Yield records by the label of the operator partition of their keys."""
+    names = labels(partitions)
+    if partitions == 1:
+        yield names[0], table
+        return
+    code = key_code(key)
+    keys = [None if key is None else code.encode(key) for key in values(_whole(table["key"]))]
+    yield from _by_number(table, divided(code, keys, partitions), names)
+
+
+def divided_rows(table: pa.Table, partitions: int) -> Iterator[tuple[int, pa.Table]]:
+    """Yield rows that leave by their keys, which are bytes; without a key by the partition that they come from."""
+    names = labels(partitions)
+    if partitions == 1:
+        yield names[0], table
+        return
+    keys = _whole(table["key"]).to_pylist()
+    found = divided(_BYTES, keys, partitions)
+    roots = _whole(table["root_partition"]).to_pylist()
+    for n, key in enumerate(keys):
+        if key is None:
+            found[n] = (roots[n] or 0) % partitions
+    yield from _by_number(table, found, names)
+
+
+def _by_number(
+    table: pa.Table, found: NDArray[np.int64], names: Sequence[int]
+) -> Iterator[tuple[int, pa.Table]]:
+    for number in np.unique(found):
+        yield names[int(number)], table.take(np.flatnonzero(found == number))
+
+
+def packed(arrivals: Arrivals, gates: Gates, label: int | None, parts: Iterator[int]) -> Iterator[Parcel]:
+    """Yield parcels of what has arrived. With `label`, rows that leave stay in that operator partition."""
+    for target, table in arrivals.tables():
+        if target != LEAVES:
+            divisions = divided_table(table, gates.entrances[target][1], gates.partitions)
+        elif label is not None:
+            divisions = iter(((label, table),))
+        else:
+            divisions = divided_rows(table, gates.partitions)
+        for name, some in divisions:
+            for start in range(0, some.num_rows, _RECORDS_MAX):
+                yield Parcel(name, target, next(parts), wrapped(some.slice(start, _RECORDS_MAX)))
 
 
 def wrapped(table: pa.Table) -> bytes:
@@ -74,13 +140,6 @@ def unwrapped(data: bytes) -> pa.Table:
         return reader.read_all()
 
 
-def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Turn results back into batches of records."""
-    for batch in batches:
-        for data in batch.column(0):
-            yield from unwrapped(data.as_buffer()).to_batches()
-
-
 def opened(parcels: Sequence[tuple[int, bytes]], keys: Sequence[Type], ranks: Sequence[int]) -> list[Record]:
     """Return the records of an operator partition's parcels, in the order in which the operator takes them.
 
@@ -88,8 +147,8 @@ def opened(parcels: Sequence[tuple[int, bytes]], keys: Sequence[Type], ranks: Se
     stay as they come. `keys` and `ranks` are those of each side.
     """
     records: list[Record] = []
-    queues, order, offsets, stamps = [], [], [], []
-    topics: dict[str | None, int] = {}
+    sides, partitions, order, offsets, stamps = [], [], [], [], []
+    topics: list[str | None] = []
     for side, data in parcels:
         table = unwrapped(data).combine_chunks()
         lists = {name: values(_whole(table[name])) for name in table.column_names}
@@ -97,14 +156,17 @@ def opened(parcels: Sequence[tuple[int, bytes]], keys: Sequence[Type], ranks: Se
         nothing = [None] * count
         encode = key_code(keys[side]).encode
         ats = [None if key is None else encode(key) for key in lists["key"]]
-        numbers = [topics.setdefault(each, len(topics)) for each in lists["topic"]]
-        partitions = np.array([each or 0 for each in lists["partition"]], np.int64)
-        queues.append(queue_numbers(np.full(count, side, np.int64), np.array(numbers, np.int64), partitions))
+        topics += lists["topic"]
+        sides.append(np.full(count, side, np.int64))
+        partitions.append(np.array([each or 0 for each in lists["partition"]], np.int64))
         order.append(np.full(count, ranks[side], np.int64))
         offsets.append(np.array([each or 0 for each in lists["offset"]], np.int64))
         stamps.append(np.array(lists["timestamp"], np.int64))
         # Values that stayed behind were there.
         lists.setdefault("value", [True] * count)
+        places: Iterable[Place | None] = nothing
+        if "path" in lists:
+            places = [Place(*each) for each in zip(*(lists[name] for name in ROOT), strict=True)]
         fields = (
             lists.get(name, nothing)
             for name in ("key", "value", "timestamp", "old", "headers", "topic", "partition", "offset")
@@ -121,34 +183,16 @@ def opened(parcels: Sequence[tuple[int, bytes]], keys: Sequence[Type], ranks: Se
                 topic=topic,
                 partition=part,
                 offset=off,
+                place=place,
             )
-            for at, key, value, timestamp, old, headers, topic, part, off in zip(ats, *fields, strict=True)
+            for at, place, key, value, timestamp, old, headers, topic, part, off in zip(
+                ats, places, *fields, strict=True
+            )
         )
-    taken = merged(*(np.concatenate(each) for each in (queues, order, offsets, stamps)))
+    queues = queue_numbers(np.concatenate(sides), topic_numbers(topics), np.concatenate(partitions))
+    taken = merged(queues, *(np.concatenate(each) for each in (order, offsets, stamps)))
     return [records[n] for n in taken]
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-
-
-def results(schema: bytes, out: Sequence[Sequence[Any]], name: str, partition: int) -> Iterator[bytes]:
-    """Yield the parcels of what flows out: rows are (key, value, old, timestamp, headers)."""
-    fields = pa.ipc.read_schema(pa.py_buffer(schema))
-    for start in range(0, len(out), _RECORDS_MAX):
-        part = out[start : start + _RECORDS_MAX]
-        count = len(part)
-        lists = dict(
-            zip(("key", "value", "old", "timestamp", "headers"), zip(*part, strict=True), strict=True)
-        )
-        columns = []
-        for field in fields:
-            if field.name == "topic":
-                columns.append(pa.repeat(pa.scalar(name, field.type), count))
-            elif field.name == "partition":
-                columns.append(pa.repeat(pa.scalar(partition, field.type), count))
-            elif field.name == "offset":
-                columns.append(pa.array(range(start, start + count), field.type))
-            else:
-                columns.append(pa.array(lists[field.name], field.type))
-        yield wrapped(pa.Table.from_arrays(columns, schema=fields))

@@ -20,10 +20,9 @@ from ottla.streams.types.type import Type
 from ottla.streams.windows import Span, milliseconds
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from ottla.streams.lowering.context import Context as LoweringContext
     from ottla.streams.lowering.stateful.record import Record
+    from ottla.streams.lowering.stateful.stage import Stage
     from ottla.streams.lowering.stateful.store import Store
     from ottla.streams.plan.process import Process as ProcessNode
 
@@ -72,6 +71,9 @@ class Process(Operator):
         self._context = Context(self)
         self._processor = self._make()
         self._guarded(self._processor.init, self._context)
+        parts = {"processor": self._processor, "context": self._context}
+        parts |= {f"store {name}": each for name, each in self.kept.items()}
+        self._guarded(self.timers.ready, parts)
 
     def prepare(self, records: "Sequence[Record]") -> None:
         """Read the rows of these records' own keys: most processors will ask for them."""
@@ -104,7 +106,7 @@ class Process(Operator):
                 each.times.advance(self.timeline.now)
 
     def _ring(self, clock: str, time: int) -> None:
-        if any(each.clock == clock and each.active and each.due <= time for each in self.timers.schedules):
+        if self.timers.is_due(clock, time):
             self._context.time = time
             self._guarded(self.timers.ring, clock, time)
             self._context.time = None
@@ -116,7 +118,7 @@ class Process(Operator):
         self._guarded(self._processor.close)
         for each in self.kept.values():
             each.finish()
-        self.timers.flush()
+        self.timers.flush(self.name, self.place)
         self.timeline.flush()
 
     def alarms(self) -> list[int]:
@@ -210,9 +212,9 @@ class Context:
         return FunctionFailed(self._process.name, self._process.place, reason)
 
 
-def lower_process(node: "ProcessNode", inputs: "list[DataFrame]", context: "LoweringContext") -> "DataFrame":
-    """Lower a processor."""
-    from ottla.streams.lowering.stateful.transform import transform
+def process_stages(node: "ProcessNode", context: "LoweringContext") -> "list[Stage]":
+    """Return a processor."""
+    from ottla.streams.lowering.stateful.stage import stage
 
     source = node.input
     operator = Process(
@@ -224,4 +226,4 @@ def lower_process(node: "ProcessNode", inputs: "list[DataFrame]", context: "Lowe
         values_only=node.values_only,
         wall_clock=bool(getattr(node.processor(), "wall_clock", False)),
     )
-    return transform(node, inputs, context, operator)
+    return [stage(node, operator)]

@@ -11,9 +11,22 @@ class Record:
     """A record, or a change of a table, on its way into an operator.
 
     `side` is the number of the input it came by, `at` its key as bytes, None for a null key. `old` is set for changes.
+    `place` says where it comes from (`arrivals.py`), where that is wanted.
     """
 
-    __slots__ = ("at", "headers", "key", "offset", "old", "partition", "side", "timestamp", "topic", "value")
+    __slots__ = (
+        "at",
+        "headers",
+        "key",
+        "offset",
+        "old",
+        "partition",
+        "place",
+        "side",
+        "timestamp",
+        "topic",
+        "value",
+    )
 
     def __init__(
         self,
@@ -28,6 +41,7 @@ class Record:
         topic: str | None = None,
         partition: int | None = None,
         offset: int | None = None,
+        place: Any = None,
     ) -> None:
         self.side = side
         self.key = key
@@ -39,6 +53,7 @@ class Record:
         self.topic = topic
         self.partition = partition
         self.offset = offset
+        self.place = place
 
     def __repr__(self) -> str:
         return f"Record({self.side}, {self.key!r}, {self.value!r}, {self.timestamp})"
@@ -52,3 +67,4 @@ class Output(NamedTuple):
     old: Any
     timestamp: int
     headers: Any = None
+    place: Any = None

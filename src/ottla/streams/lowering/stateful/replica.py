@@ -8,16 +8,22 @@ R1  A row is the last value of its key within its partition; a null value delete
 R2  Values stay bytes until somebody looks them up.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ottla.client.blocking import Consumer
+from ottla.client.blocking import Admin, Consumer
 from ottla.client.record import Record, TopicPartition
+from ottla.client.settings.admin import ADMIN
 from ottla.streams.errors import StreamsError, Unreadable
 from ottla.streams.lowering.stateful.keycode import key_code
 from ottla.streams.types.codec import plain_decoder
 from ottla.streams.types.serde import Serde
+
+_WAITS = "default.api.timeout.ms"
+_POLL_MS = 500
+# A minute, as long as clients wait for anything.
+_IDLE_POLLS_MAX = 120
 
 
 @dataclass(frozen=True)
@@ -74,42 +80,117 @@ class Rows:
         return len(self._rows)
 
 
-class Replica:
-    """Rows that follow a topic."""
+class Reader:
+    """A topic of a cluster, as a replica reads it."""
 
     def __init__(self, place: Place) -> None:
-        self.rows = Rows(place.topic, place.key_serde, place.value_serde)
         self._topic = place.topic
-        settings = {"isolation.level": "read_committed", **dict(place.settings)}
+        given = dict(place.settings)
+        settings = {"isolation.level": "read_committed", **given}
         settings |= {"auto.offset.reset": "earliest", "enable.auto.commit": False}
-        # Its methods are made from those of the consumer of asyncio.
+        # Their methods are made from those of the clients of asyncio.
         self._consumer: Any = Consumer(place.bootstrap_servers, settings)
+        # How long it waits is not for the consumer's settings to say, which are checked against others there.
+        asked = {name: value for name, value in given.items() if name in ADMIN and name != _WAITS}
+        self._admin: Any = Admin(place.bootstrap_servers, asked)
         self._consumer.open()
-        self._assigned: list[TopicPartition] = []
+        self._admin.open()
 
-    def refresh(self) -> Rows:
-        """Read up to the end of the topic, and return the rows."""
-        consumer = self._consumer
-        partitions = [TopicPartition(self._topic, n) for n in consumer.partitions_for(self._topic)]
-        if not partitions:
-            raise StreamsError(f"there is no topic {self._topic}", hint="make it, or mend its name")
-        if partitions != self._assigned:
-            places = {each: consumer.position(each) for each in self._assigned}
-            consumer.assign(partitions)
-            for each in partitions:
-                if each in places:
-                    consumer.seek(each, places[each])
-                else:
-                    consumer.seek_to_beginning([each])
-            self._assigned = partitions
-        ends: Mapping[TopicPartition, int] = consumer.end_offsets(partitions)
-        while any(consumer.position(each) < end for each, end in ends.items()):
-            self.rows.take(consumer.poll(500, 10_000))
-        return self.rows
+    def look(self) -> tuple[str, list[TopicPartition]]:
+        """Return the id of the topic and its partitions, as the cluster has them now."""
+        # Which has it made, where that is allowed; what the consumer knows of it may be old.
+        self._consumer.partitions_for(self._topic)
+        found = self._admin.topics.describe([self._topic])[self._topic]
+        return found.id, [TopicPartition(self._topic, each.partition) for each in found.partitions]
+
+    def assign(self, places: Mapping[TopicPartition, int | None]) -> None:
+        """Read these partitions: on from an offset, or from the beginning."""
+        self._consumer.assign(list(places))
+        for partition, offset in places.items():
+            if offset is None:
+                self._consumer.seek_to_beginning([partition])
+            else:
+                self._consumer.seek(partition, offset)
+
+    def reached(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return where each partition is read next."""
+        return {each: self._consumer.position(each) for each in partitions}
+
+    def ends(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Return where each partition ends."""
+        found: Mapping[TopicPartition, int] = self._consumer.end_offsets(partitions)
+        return found
+
+    def poll(self) -> Sequence[Record]:
+        """Return the next records, and none if none come for a while."""
+        found: Sequence[Record] = self._consumer.poll(_POLL_MS, 10_000)
+        return found
 
     def close(self) -> None:
         """Hang up."""
         self._consumer.close()
+        self._admin.close()
+
+
+class Replica:
+    """Rows that follow a topic.
+
+    R3  A topic that was made anew, or that has lost records at its end, is read from its beginning into no rows.
+    R4  Reading ends: where nothing comes for `_IDLE_POLLS_MAX` polls though the topic goes on, that is an error.
+    """
+
+    def __init__(self, place: Place, reader: Reader | None = None) -> None:
+        self._place = place
+        self._reader = Reader(place) if reader is None else reader
+        self._begin("")
+
+    def _begin(self, topic_id: str) -> None:
+        self.rows = Rows(self._place.topic, self._place.key_serde, self._place.value_serde)
+        self._id = topic_id
+        self._assigned: list[TopicPartition] = []
+
+    def refresh(self) -> Rows:
+        """Read up to the end of the topic, and return the rows."""
+        for _ in range(_IDLE_POLLS_MAX):
+            if self._read(self._partitions()):
+                return self.rows
+        raise StreamsError(
+            f"{self._place.topic} cannot be read to its end: nothing comes from it",
+            hint="look whether its leaders are there, and for a transaction that was left open",
+        )
+
+    def _partitions(self) -> list[TopicPartition]:
+        """Look which partitions there are, and read those that are new from their beginning."""
+        reader = self._reader
+        topic_id, partitions = reader.look()
+        if not partitions:
+            raise StreamsError(f"there is no topic {self._place.topic}", hint="make it, or mend its name")
+        if topic_id != self._id:
+            self._begin(topic_id)
+        if partitions != self._assigned:
+            known = reader.reached([each for each in self._assigned if each in partitions])
+            reader.assign({each: known.get(each) for each in partitions})
+            self._assigned = partitions
+        return partitions
+
+    def _read(self, partitions: list[TopicPartition]) -> bool:
+        """Read up to the ends as they are now; return whether that went without a stop."""
+        reader = self._reader
+        ends, reached = reader.ends(partitions), reader.reached(partitions)
+        if any(reached[each] > end for each, end in ends.items()):
+            # What the rows were made of is not what the topic has.
+            self._begin(self._id)
+            return False
+        while any(reached[each] < end for each, end in ends.items()):
+            self.rows.take(reader.poll())
+            before, reached = reached, reader.reached(partitions)
+            if reached == before:
+                return False
+        return True
+
+    def close(self) -> None:
+        """Hang up."""
+        self._reader.close()
 
 
 _replicas: dict[Place, Replica] = {}

@@ -18,11 +18,10 @@ from ottla.streams.lowering.stateful.operator import Operator
 from ottla.streams.lowering.stateful.timeline import NOT_YET, Timeline
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from ottla.streams.lowering.context import Context
     from ottla.streams.lowering.stateful.keycode import KeyCode
     from ottla.streams.lowering.stateful.record import Record
+    from ottla.streams.lowering.stateful.stage import Stage
     from ottla.streams.lowering.stateful.store import Store
     from ottla.streams.plan.joins import StreamJoin as StreamJoinNode
 
@@ -190,15 +189,15 @@ class StreamJoin(Operator):
         self._leaving.flush()
 
 
-def lower_stream_join(node: "StreamJoinNode", inputs: "list[DataFrame]", context: "Context") -> "DataFrame":
-    """Lower a join of two streams."""
+def stream_join_stages(node: "StreamJoinNode", context: "Context") -> "list[Stage]":
+    """Return a join of two streams."""
     from ottla.streams.lowering.stateful.joining import joiner
     from ottla.streams.lowering.stateful.keycode import key_code
-    from ottla.streams.lowering.stateful.transform import transform
+    from ottla.streams.lowering.stateful.stage import stage
 
     join = joiner(node, node.inputs[0].value, node.inputs[1].value)
     window = node.window
     operator = StreamJoin(
         node.how, join, key_code(node.key), window.before_ms, window.after_ms, window.grace_ms
     )
-    return transform(node, inputs, context, operator)
+    return [stage(node, operator)]

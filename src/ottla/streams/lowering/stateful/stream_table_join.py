@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from ottla.streams.lowering.stateful.operator import Operator
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from ottla.streams.lowering.context import Context
     from ottla.streams.lowering.stateful.record import Record
+    from ottla.streams.lowering.stateful.stage import Stage
     from ottla.streams.plan.joins import StreamTableJoin as StreamTableJoinNode
 
 
@@ -43,12 +42,10 @@ class StreamTableJoin(Operator):
             self.emit(record.key, joined, None, record.timestamp, record.headers)
 
 
-def lower_stream_table_join(
-    node: "StreamTableJoinNode", inputs: "list[DataFrame]", context: "Context"
-) -> "DataFrame":
-    """Lower a join of a stream with a table."""
+def stream_table_join_stages(node: "StreamTableJoinNode", context: "Context") -> "list[Stage]":
+    """Return a join of a stream with a table."""
     from ottla.streams.lowering.stateful.joining import joiner
-    from ottla.streams.lowering.stateful.transform import transform
+    from ottla.streams.lowering.stateful.stage import stage
 
     join = joiner(node, node.inputs[0].value, node.inputs[1].value)
-    return transform(node, inputs, context, StreamTableJoin(node.how, join), ranks=(1, 0))
+    return [stage(node, StreamTableJoin(node.how, join), ranks=(1, 0))]

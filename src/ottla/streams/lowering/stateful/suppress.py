@@ -19,10 +19,9 @@ from ottla.streams.windows import Session, Sliding, TimeLimit, Window
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import DataFrame
-
     from ottla.streams.lowering.context import Context
     from ottla.streams.lowering.stateful.record import Record
+    from ottla.streams.lowering.stateful.stage import Stage
     from ottla.streams.lowering.stateful.store import Store
     from ottla.streams.plan.node import Node
     from ottla.streams.plan.tables import Suppress as SuppressNode
@@ -134,8 +133,8 @@ def _window_above(node: "Node") -> Window | None:
     return _window_above(node.inputs[0])
 
 
-def lower_suppress(node: "SuppressNode", inputs: "list[DataFrame]", context: "Context") -> "DataFrame":
-    """Lower a suppress."""
-    from ottla.streams.lowering.stateful.transform import transform
+def suppress_stages(node: "SuppressNode", context: "Context") -> "list[Stage]":
+    """Return a suppress."""
+    from ottla.streams.lowering.stateful.stage import stage
 
-    return transform(node, inputs, context, Suppress(patience_of(node), node.name), olds=True)
+    return [stage(node, Suppress(patience_of(node), node.name), olds=True)]

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from ottla.streams.lowering.stateful.operator import Operator
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from ottla.streams.lowering.context import Context
     from ottla.streams.lowering.stateful.record import Record
+    from ottla.streams.lowering.stateful.stage import Stage
     from ottla.streams.plan.node import Node
 
 
@@ -33,10 +32,15 @@ class Table(Operator):
         self.emit(record.key, record.value, old, record.timestamp, record.headers)
 
 
-def lower_table(node: "Node", inputs: "list[DataFrame]", context: "Context") -> "DataFrame":
-    """Lower a table of records."""
-    from ottla.streams.lowering.stateful.transform import stateless_table, transform
+def table_stages(node: "Node", context: "Context") -> "list[Stage]":
+    """Return a table of records: no stage at all where nobody asks for the values before."""
+    from ottla.streams.lowering.stateful.stage import stage
+    from ottla.streams.plan.node import StreamNode
+    from ottla.streams.plan.sources import Source
 
     if context.wants_old is not None and node not in context.wants_old:
-        return stateless_table(node, inputs[0])
-    return transform(node, inputs, context, Table(), keys=(node.key,))
+        return []
+    if isinstance(node, Source):
+        records = StreamNode(name=node.name, key=node.key, value=node.value)
+        return [stage(node, Table(), inputs=(records,))]
+    return [stage(node, Table())]

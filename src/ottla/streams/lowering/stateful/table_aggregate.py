@@ -13,10 +13,9 @@ from ottla.streams.lowering.stateful.fold import _same
 from ottla.streams.lowering.stateful.operator import Operator
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from ottla.streams.lowering.context import Context
     from ottla.streams.lowering.stateful.record import Record
+    from ottla.streams.lowering.stateful.stage import Stage
     from ottla.streams.plan.aggregates import TableAggregate as TableAggregateNode
 
 Call = Callable[..., Any]
@@ -83,16 +82,14 @@ class TableAggregate(Operator):
             self.emit(record.key, new, old, timestamp, record.headers)
 
 
-def lower_table_aggregate(
-    node: "TableAggregateNode", inputs: "list[DataFrame]", context: "Context"
-) -> "DataFrame":
-    """Lower an aggregate of a table; its input is a Regroup."""
+def table_aggregate_stages(node: "TableAggregateNode", context: "Context") -> "list[Stage]":
+    """Return an aggregate of a table; its input is a Regroup."""
     from ottla.streams.lowering.calling import caller, dumper, loader
-    from ottla.streams.lowering.stateful.transform import transform
+    from ottla.streams.lowering.stateful.stage import stage
     from ottla.streams.types.struct import bare
 
     if node.method == "count":
-        return transform(node, inputs, context, TableAggregate(Balance("count")))
+        return [stage(node, TableAggregate(Balance("count")))]
     assert node.adder is not None
     assert node.subtractor is not None
     offered = ("aggregate", "value") if node.method == "reduce" else ("key", "value", "aggregate")
@@ -108,4 +105,4 @@ def lower_table_aggregate(
         loader(node.value),
         dumper(node.value, node.name, node.adder.place),
     )
-    return transform(node, inputs, context, TableAggregate(balance))
+    return [stage(node, TableAggregate(balance))]

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from ottla.streams.lowering.stateful.operator import Operator
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from ottla.streams.lowering.context import Context
     from ottla.streams.lowering.stateful.record import Record
+    from ottla.streams.lowering.stateful.stage import Stage
     from ottla.streams.plan.joins import TableJoin as TableJoinNode
 
 
@@ -56,10 +55,10 @@ class TableJoin(Operator):
         return self._join(key, left, right)
 
 
-def lower_table_join(node: "TableJoinNode", inputs: "list[DataFrame]", context: "Context") -> "DataFrame":
-    """Lower a join of two tables."""
+def table_join_stages(node: "TableJoinNode", context: "Context") -> "list[Stage]":
+    """Return a join of two tables."""
     from ottla.streams.lowering.stateful.joining import joiner
-    from ottla.streams.lowering.stateful.transform import transform
+    from ottla.streams.lowering.stateful.stage import stage
 
     join = joiner(node, node.inputs[0].value, node.inputs[1].value)
-    return transform(node, inputs, context, TableJoin(node.how, join))
+    return [stage(node, TableJoin(node.how, join))]

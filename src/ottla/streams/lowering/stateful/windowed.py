@@ -8,11 +8,10 @@ from ottla.streams.lowering.stateful.time_window import TimeWindows
 from ottla.streams.windows import Session, Sliding, Window
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from ottla.streams.lowering.context import Context
     from ottla.streams.lowering.stateful.fold import Fold
     from ottla.streams.lowering.stateful.keycode import KeyCode
+    from ottla.streams.lowering.stateful.stage import Stage
     from ottla.streams.plan.aggregates import Aggregate, Cogroup
 
 
@@ -27,15 +26,15 @@ def windows(
     return TimeWindows(fold, code, window.size_ms, window.advance_ms, window.grace_ms, closing=closing)
 
 
-def lower_windowed(node: "Aggregate | Cogroup", inputs: "list[DataFrame]", context: "Context") -> "DataFrame":
-    """Lower an aggregate with windows."""
+def windowed_stages(node: "Aggregate | Cogroup", context: "Context") -> "list[Stage]":
+    """Return an aggregate with windows."""
     from ottla.streams.lowering.stateful.fold import fold_of
     from ottla.streams.lowering.stateful.keycode import key_code
-    from ottla.streams.lowering.stateful.transform import transform
+    from ottla.streams.lowering.stateful.stage import stage
 
     assert node.window is not None
     key = node.inputs[0].key
     fold = fold_of(node, key)
     closing = getattr(node, "emit", "update") == "close"
     operator = windows(node.window, fold, key_code(key), closing=closing)
-    return transform(node, inputs, context, operator, values=fold.method != "count")
+    return [stage(node, operator, values=fold.method != "count")]

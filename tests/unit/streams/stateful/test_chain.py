@@ -1,0 +1,186 @@
+"""Whole topologies: rows leave in the order in which Kafka Streams writes them, and each operator runs once."""
+
+from collections import Counter
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ottla.streams import App, Store, Tumbling, within
+from ottla.streams.processor import Incoming, Processor, ProcessorContext
+from tests.unit.streams.stateful.chain import Chain, Given, run
+
+NUMBERS: Given = {("t", 0): [("a", n, n) for n in (1, 9, 2, 8, 3)]}
+
+
+def values(rows: list[tuple[str, Any, Any]]) -> list[Any]:
+    return [value for *_, value in rows]
+
+
+def python(given: Any) -> Any:
+    return given
+
+
+def test_what_took_different_branches_is_written_in_its_order() -> None:
+    app = App("order")
+    small, large = app.stream("t", value=int).branch(lambda v: v < 5, lambda v: python(v) >= 5)
+    small.to("o")
+    large.to("o")
+    assert values(run(app, NUMBERS)) == [1, 9, 2, 8, 3]
+
+
+def test_what_was_branched_and_merged_is_in_its_order() -> None:
+    app = App("order")
+    small, large = app.stream("t", value=int).branch(lambda v: v < 5, lambda v: True)
+    small.map_values(lambda v: v * 10).merge(large).to("o")
+    assert values(run(app, NUMBERS)) == [10, 9, 20, 8, 30]
+
+
+def test_of_one_record_depth_goes_first_and_who_was_said_first() -> None:
+    app = App("order")
+    numbers = app.stream("t", value=int)
+    numbers.map_values(lambda v: v * 100).to("o")
+    both = numbers.flat_map_values(lambda v: [v, -v], value=int)
+    both.to("o")
+    both.map_values(lambda v: v * 10).to("o")
+    rows = values(run(app, {("t", 0): [("a", 1, 0), ("a", 2, 0)]}))
+    assert rows == [100, 1, 10, -1, -10, 200, 2, 20, -2, -20]
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_stream_and_its_count_in_one_topic(partitions: int, first: bool) -> None:
+    app = App("order")
+    numbers = app.stream("t", value=int)
+    if first:
+        numbers.map_values(lambda v: v * 100).to("o")
+    numbers.group_by_key().count().to_stream().to("o")
+    if not first:
+        numbers.map_values(lambda v: v * 100).to("o")
+    given = {("t", 0): [("a", 1, 1), ("b", 2, 2), ("a", 3, 3), ("a", 4, 4)]}
+    rows = run(app, given, partitions=partitions)
+    own = [value for _, key, value in rows if key == "a"]
+    assert own == ([100, 1, 300, 2, 400, 3] if first else [1, 100, 2, 300, 3, 400])
+
+
+def test_what_goes_through_another_topic_comes_after_all_that_its_record_did_before() -> None:
+    app = App("order")
+    numbers = app.stream("t", value=int)
+    numbers.group_by(lambda v: "all").count().to_stream().to("o")
+    numbers.select_key(lambda v: "all").to("o")
+    assert values(run(app, NUMBERS)) == [1, 1, 9, 2, 2, 3, 8, 4, 3, 5]
+
+
+class Marking(Processor):
+    """Writes down that it was called."""
+
+    called: ClassVar[Counter[str]] = Counter()
+
+    def init(self, context: ProcessorContext) -> None:
+        self.context = context
+        self.seen = context.store("seen")
+
+    def process(self, record: Incoming) -> None:
+        Marking.called[record.key] += 1
+        self.seen[record.key] = self.seen.get(record.key, 0) + 1
+        self.context.forward(record.key, self.seen[record.key])
+
+
+def marked(app: App) -> None:
+    found = app.stream("t", value=int).process(Marking, stores=[Store("seen", str, int)])
+    found.to("one")
+    found.filter(lambda v: v > 1).map_values(lambda v: v * 10).to("two")
+    found.group_by_key().reduce(lambda one, other: one + other).to_stream().to("sums")
+
+
+def test_an_operator_that_many_read_runs_once() -> None:
+    app = App("once")
+    marked(app)
+    Marking.called.clear()
+    chain = Chain(app)
+    rows = [row[1:] for _ in range(2) for row in chain.batch({("t", 0): [("a", 1, 1), ("a", 1, 2)]})]
+    assert Marking.called == {"a": 4}
+    assert chain.steps == ["process-1", "aggregate-1"] * 2
+    assert rows == [
+        ("one", "a", 1),
+        ("sums", "a", 1),
+        ("one", "a", 2),
+        ("two", "a", 20),
+        ("sums", "a", 3),
+        ("one", "a", 3),
+        ("two", "a", 30),
+        ("sums", "a", 6),
+        ("one", "a", 4),
+        ("two", "a", 40),
+        ("sums", "a", 10),
+    ]
+
+
+def everything(app: App) -> None:
+    """Operators of every kind, read by several others, and several ways to one topic."""
+    one, other = app.stream("t", value=int), app.stream("u", value=int)
+    table = app.table("v", value=int)
+    counts = one.group_by_key().count()
+    counts.to("counts")
+    counts.to_stream().map_values(lambda v: v + 1000).to("mixed")
+    one.map_values(lambda v: v + 2000).to("mixed")
+    joined = one.join(other, lambda a, b: a + b, value=int, within=within(10))
+    joined.to("joined")
+    joined.left_join(table, lambda a, b: a * 10 + (b or 0), value=int).to("mixed")
+    small, large = one.branch(lambda v: v < 3, lambda v: True)
+    small.merge(large.map_values(lambda v: -v)).distinct(within=5).to("mixed")
+    one.group_by_key().windowed_by(Tumbling(20, grace=5)).count().to_stream().map(
+        lambda k, v: (k.key, v), key=str, value=int
+    ).to("windows")
+    grouped = table.group_by(lambda k, v: (str(v % 2), v), key=str, value=int)
+    grouped.reduce(lambda a, b: a + b, lambda a, b: a - b).to("groups")
+    table.join(counts, lambda a, b: a + b, value=int).to("tables")
+    table.filter(lambda v: v > 2).to_stream().for_each(print)
+
+
+records_given = st.lists(
+    st.tuples(st.sampled_from("tuv"), st.sampled_from("ab"), st.integers(0, 5), st.integers(0, 40)),
+    max_size=12,
+)
+
+
+def batches_of(rows: list[tuple[str, str, int, int]], cuts: list[int]) -> list[Given]:
+    """Micro-batches of records that come in the order of their times, as far as topics go."""
+    edges = [0, *sorted({cut for cut in cuts if cut < len(rows)}), len(rows)]
+    found: list[Given] = []
+    for start, end in pairwise(edges):
+        batch: dict[tuple[str, int], list[tuple[Any, Any, int]]] = {}
+        for topic, key, value, time in rows[start:end]:
+            batch.setdefault((topic, 0), []).append((key, value, time))
+        found.append(batch)
+    return found
+
+
+def by_key(rows: list[tuple[str, Any, Any]]) -> dict[tuple[str, Any], list[Any]]:
+    found: dict[tuple[str, Any], list[Any]] = {}
+    for topic, key, value in rows:
+        found.setdefault((topic, key), []).append(value)
+    return found
+
+
+@settings(max_examples=25, deadline=None)
+@given(rows=records_given, cuts=st.lists(st.integers(1, 11), max_size=3), seed=st.integers(0, 99))
+def test_what_leaves_does_not_depend_on_micro_batches(
+    rows: list[tuple[str, str, int, int]], cuts: list[int], seed: int
+) -> None:
+    # Between topics time decides, so that they come in its order.
+    rows = [(topic, key, value, n) for n, (topic, key, value, _) in enumerate(rows)]
+    app = App("all")
+    everything(app)
+    whole = by_key(run(app, *batches_of(rows, [])))
+    assert by_key(run(app, *batches_of(rows, cuts), seed=seed)) == whole
+
+
+@settings(max_examples=15, deadline=None)
+@given(rows=records_given, seed=st.integers(0, 99))
+def test_what_leaves_does_not_depend_on_shuffles(rows: list[tuple[str, str, int, int]], seed: int) -> None:
+    app = App("all")
+    everything(app)
+    assert run(app, *batches_of(rows, [5]), seed=seed) == run(app, *batches_of(rows, [5]), seed=seed + 1)
