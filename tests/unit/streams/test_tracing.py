@@ -78,7 +78,7 @@ def read(function: Callable[..., Any], **offered: Any) -> Any:
     ("function", "type"),
     [
         (lambda v: v.total > 10, "boolean"),
-        (lambda v: (v.total > LIMIT) & ~v.ok | (v.id == 3), "boolean"),
+        (lambda v: (v.total > LIMIT) & v.ok | (v.id == 3), "boolean"),
         (lambda v: v.status == Status.PAID, "boolean"),
         (lambda v: v.at < WHEN, "boolean"),
         (lambda v: v.note == None, "boolean"),  # noqa: E711
@@ -133,6 +133,7 @@ def test_methods_of_text_by_their_name() -> None:
     [
         lambda v: v.total > 10 and v.ok,
         lambda v: not v.ok,
+        lambda v: ~v.ok,
         lambda v: v.user if v.ok else "",
         lambda v: v is not None and v.ok,
         lambda v: v.note is None,
@@ -201,7 +202,7 @@ def test_rows_are_looked_into_both_ways() -> None:
         (lambda k, v: k == None, set()),  # noqa: E711
         (lambda k, v: k == "x", set()),
         (lambda k, v: (k.lower(), v.id), {"key", "value"}),
-        (lambda k, v: Line(k, 1.0), set()),
+        (lambda k, v: Line(k, 1.0), {"key"}),
     ],
 )
 def test_what_must_be_there(function: Callable[..., Any], names: set[str]) -> None:
