@@ -20,7 +20,7 @@ from typing import Any
 from ottla.streams.errors import TopologyError, TypeMismatch
 from ottla.streams.expression.code import Unreadable
 from ottla.streams.expression.tracing import read
-from ottla.streams.expression.tree import Call, Expression
+from ottla.streams.expression.tree import Call
 from ottla.streams.plan.function import Function, Reading
 from ottla.streams.types.build import type_of
 from ottla.streams.types.struct import Anything, Pair, Struct, WindowedKey, bare
@@ -57,11 +57,9 @@ def function(
     taken = _taken(call, names, what)
     place = place_of(call)
     known = {name: offered[name] for name in taken}
-    reading = _reading(call, known, many) if traced else Reading(None)
+    reading, seen = _reading(call, known, many) if traced else (Reading(None), None)
     if result is None:
-        result = _told(call, many)
-    if result is None and reading.expression is not None:
-        result = _element(reading.expression, many)
+        result = _told(call, many) or seen
     if result is None:
         raise TopologyError(
             f"{what}: nothing says what the function at {place} returns",
@@ -69,30 +67,31 @@ def function(
         )
     if not traced:
         return Function(call, taken, result, place)
-    if reading.expression is not None and _is_another(_element(reading.expression, many), result):
-        found = _element(reading.expression, many)
-        raise TypeMismatch(f"{what}: the function at {place} returns {found}, not {result}")
+    if reading.expression is not None and seen is not None and _is_another(seen, result):
+        raise TypeMismatch(f"{what}: the function at {place} returns {seen}, not {result}")
     again = partial(_fitted_reading, call, known, many, result)
     return Function(call, taken, result, place, *_fitted(reading, result, many), again)
 
 
 def _fitted_reading(call: Callable[..., Any], known: dict[str, Type], many: bool, result: Type) -> Reading:
     """What a function reads as now, where its type is settled."""
-    return _fitted(_reading(call, known, many), result, many)
+    return _fitted(_reading(call, known, many)[0], result, many)
 
 
-def _reading(call: Callable[..., Any], known: dict[str, Type], many: bool) -> Reading:
+def _reading(call: Callable[..., Any], known: dict[str, Type], many: bool) -> tuple[Reading, Type | None]:
+    """What a function reads as, and the type of what it returns or, with `many`, of each of that."""
     try:
         found = read(call, known)
     except Unreadable as reason:
-        return Reading(None, str(reason))
+        return Reading(None, str(reason)), _element(reason.type, many)
+    seen = _element(found.type, many)
     if many and not isinstance(found.type, Array):
-        return Reading(None, f"it returns {found.type}, which is gone through one by one")
+        return Reading(None, f"it returns {found.type}, which is gone through one by one"), None
     if many and isinstance(found.type, Array) and found.type.is_set:
-        return Reading(None, "it returns a set, whose order is Python's")
-    if many and found.type != Array(_element(found, many)) and isinstance(_element(found, many), Pair):
-        return Reading(None, "some of its pairs may be None")
-    return Reading(found)
+        return Reading(None, "it returns a set, whose order is Python's"), seen
+    if many and isinstance(seen, Pair) and isinstance(found.type, Array) and found.type.of != seen:
+        return Reading(None, "some of its pairs may be None"), seen
+    return Reading(found), seen
 
 
 def predicate(call: Callable[..., Any], offered: Mapping[str, Type], what: str) -> Function:
@@ -105,12 +104,10 @@ def action(call: Callable[..., Any], offered: Mapping[str, Type], what: str) -> 
     return function(call, offered, what, Boolean(), traced=False)
 
 
-def _element(expression: Expression, many: bool) -> Type:
-    found = expression.type
+def _element(found: Type | None, many: bool) -> Type | None:
     if many:
-        assert isinstance(found, Array)
-        found = found.of
-    return bare(found)
+        found = found.of if isinstance(found, Array) else None
+    return None if found is None else bare(found)
 
 
 def _fitted(reading: Reading, wanted: Type, many: bool) -> Reading:
@@ -118,7 +115,7 @@ def _fitted(reading: Reading, wanted: Type, many: bool) -> Reading:
     expression = reading.expression
     if expression is None:
         return reading
-    found = _element(expression, many)
+    found = _element(expression.type, many)
     if found == wanted:
         return reading
     if wanted == Real() and isinstance(found, Real | Integer) and not many:

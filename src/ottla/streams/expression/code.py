@@ -15,7 +15,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from ottla.streams.types.plain_record import is_plain_record
+from ottla.streams.types.plain_record import is_record
+from ottla.streams.types.type import Type
 
 # Instructions of Python 3.11 to 3.14 that are harmless. Those of later versions are not known, which is harmless too:
 # then functions are called record by record.
@@ -67,8 +68,12 @@ _CONSTANTS = (
 
 class Unreadable(Exception):
     """A function cannot be read as an expression, and why. No user ever sees this but in `describe`: the function is
-    called instead.
+    called instead. Its type may be known all the same.
     """
+
+    def __init__(self, why: str, type: Type | None = None) -> None:
+        super().__init__(why)
+        self.type = type
 
 
 class Members:
@@ -154,7 +159,7 @@ def _content(cell: types.CellType) -> Any:
 def _replaced(given: Any, maker: Callable[[type], Any]) -> Any:
     if isinstance(given, type) and issubclass(given, enum.Enum):
         return Members(given)
-    if isinstance(given, type) and is_plain_record(given):
+    if isinstance(given, type) and is_record(given):
         return maker(given)
     # What is derived from these may compute in ways of its own, as numpy's numbers do.
     if type(given) in _CONSTANTS or isinstance(given, enum.Enum):

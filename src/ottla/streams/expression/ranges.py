@@ -7,8 +7,7 @@ seen when there is one, as it is when Python computes it.
 
 from collections.abc import Callable
 
-from ottla.streams.expression.code import Unreadable
-from ottla.streams.expression.tree import Call, Constant, Expression
+from ottla.streams.expression.tree import ByPython, Call, Constant, Expression
 from ottla.streams.types.struct import bare
 from ottla.streams.types.type import Integer
 
@@ -49,7 +48,7 @@ def is_wide(expression: Expression) -> bool:
 def checked(expression: Expression) -> Expression:
     """Return the expression if Spark has numbers for all that it may come to."""
     if isinstance(expression.type, Integer) and not within(expression, LARGEST):
-        raise Unreadable("its whole numbers may have more than 38 digits")
+        return ByPython(expression.type, "its whole numbers may have more than 38 digits")
     return expression
 
 

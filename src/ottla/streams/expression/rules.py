@@ -13,7 +13,7 @@ from typing import Any
 
 from ottla.streams.expression.code import Unreadable
 from ottla.streams.expression.ranges import EXACT_AS_FLOAT, LARGEST, checked, is_wide, within
-from ottla.streams.expression.tree import Call, Constant, Expression, Make, Part
+from ottla.streams.expression.tree import ByPython, Call, Constant, Expression, Make, Part
 from ottla.streams.types.build import type_of
 from ottla.streams.types.plain_record import is_plain_record
 from ottla.streams.types.struct import Choice, Pair, Row, Struct, WindowedKey, bare
@@ -163,8 +163,17 @@ def _slice(of: Expression, at: slice) -> Expression:
 
 def equal(left: Expression, right: Expression, *, negated: bool) -> Expression:
     """== and !=."""
-    _check_comparable(left, right, _SAME)
-    return Call(BOOL, "unequal" if negated else "equal", (left, right))
+    return _compared("unequal" if negated else "equal", left, right, _SAME)
+
+
+def _compared(
+    operation: str, left: Expression, right: Expression, kinds: tuple[type[Type], ...]
+) -> Expression:
+    try:
+        _check_comparable(left, right, kinds)
+    except Unreadable as reason:
+        return ByPython(BOOL, str(reason))
+    return Call(BOOL, operation, (left, right))
 
 
 def _check_comparable(left: Expression, right: Expression, kinds: tuple[type[Type], ...]) -> None:
@@ -194,8 +203,7 @@ def compared(operation: str, left: Expression, right: Expression) -> Expression:
     """<, <=, > and >=."""
     if bare(left.type) is not left.type or bare(right.type) is not right.type:
         raise Unreadable("it compares what may be None")
-    _check_comparable(left, right, _ORDERED)
-    return Call(BOOL, operation, (left, right))
+    return _compared(operation, left, right, _ORDERED)
 
 
 def number(*expressions: Expression) -> Type:
@@ -229,16 +237,16 @@ def divided(left: Expression, by: object) -> Expression:
         return Call(REAL, "divide", (left, right))
     if not is_wide(left) and within(right, _DIVISOR_MAX):
         return Call(REAL, "divide_whole", (left, right))
-    raise Unreadable("it divides a whole number that may be larger than 2**53 by a large one")
+    return ByPython(REAL, "it divides a whole number that may be larger than 2**53 by a large one")
 
 
 def floored(operation: str, left: Expression, by: object) -> Expression:
     """// and %, of whole numbers by what is known not to be zero."""
     right = _divisor(by)
     if number(left, right) == REAL:
-        raise Unreadable("it floors fractions")
+        return ByPython(REAL, "it floors fractions")
     if is_wide(right) or (operation == "floor_divide" and is_wide(left) and not within(left, _DIVIDED_MAX)):
-        raise Unreadable("its whole numbers may be too large to be divided")
+        return ByPython(INT, "its whole numbers may be too large to be divided")
     return Call(INT, operation, (left, right))
 
 

@@ -8,10 +8,11 @@ from typing import Any, ClassVar, NoReturn
 from ottla.streams.errors import StreamsError, TypeMismatch
 from ottla.streams.expression import rules
 from ottla.streams.expression.code import Unreadable, prepared
-from ottla.streams.expression.tree import Call, Constant, Expression, Given, Make
+from ottla.streams.expression.tree import ByPython, Call, Constant, Expression, Given, Make, by_python
 from ottla.streams.types.build import type_of
-from ottla.streams.types.struct import Field, Pair, Struct, bare
-from ottla.streams.types.type import Array, Exact, Integer, Nullable, Real, Text, Type
+from ottla.streams.types.plain_record import is_plain_record
+from ottla.streams.types.struct import Pair, Struct, bare
+from ottla.streams.types.type import Array, Boolean, Exact, Integer, Nullable, Real, Text, Type
 
 
 class Traced:
@@ -97,7 +98,9 @@ class Traced:
     __rand__, __ror__ = __and__, __or__
 
     def __invert__(self) -> Any:
-        raise Unreadable("it says ~, which of a bool is a number: -1 or -2")
+        if isinstance(self._ottla_expression.type, Boolean | Integer):
+            return Traced(ByPython(rules.INT, "it says ~, which of a bool is a number: -1 or -2"))
+        raise Unreadable("it says ~")
 
     def __bool__(self, *_: Any) -> NoReturn:
         raise Unreadable("it asks whether something is true")
@@ -128,6 +131,8 @@ def read(function: Callable[..., Any], offered: Mapping[str, Type]) -> Expressio
         else:
             found = expression_of(prepared(function, _KNOWN, Maker)(*given))
         found.type.ddl()  # what Spark has no type for is no result
+        if (other := by_python(found)) is not None:
+            raise Unreadable(other.why, found.type)
     except (TypeError, AttributeError, ValueError, ArithmeticError, LookupError, StreamsError) as error:
         # With a real record it may do, or fail in its own words.
         raise Unreadable(f"without a record it fails: {error}") from None
@@ -180,17 +185,14 @@ class Maker:
         except TypeMismatch:
             raise Unreadable(f"{self._of.__name__} is no type of records") from None
         assert isinstance(type, Struct)
+        if not is_plain_record(self._of):
+            return Traced(ByPython(type, f"{self._of.__name__} does something of its own when one is made"))
         bound = inspect.signature(self._of).bind(*given, **named).arguments
-        parts = tuple(_fitted(_given(bound, each), each.type) for each in type.fields)
-        return Traced(Make(type, parts))
-
-
-def _given(bound: Mapping[str, Any], field: Field) -> Any:
-    if field.name in bound:
-        return bound[field.name]
-    if field.factory is not None:
-        raise Unreadable(f"the default of {field.name} is made anew for each record")
-    return field.default
+        for each in type.fields:
+            if each.name not in bound and each.factory is not None:
+                return Traced(ByPython(type, f"the default of {each.name} is made anew for each record"))
+        parts = (_fitted(bound.get(each.name, each.default), each.type) for each in type.fields)
+        return Traced(Make(type, tuple(parts)))
 
 
 def _fitted(given: Any, wanted: Type) -> Expression:

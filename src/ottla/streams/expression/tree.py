@@ -57,6 +57,27 @@ class Make(Expression):
     parts: tuple[Expression, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ByPython(Expression):
+    """Something that only Python computes, and why. Its type is known, so that of what is made of it is, too."""
+
+    why: str
+
+
+def by_python(expression: Expression) -> ByPython | None:
+    """Return what in an expression only Python computes, or None."""
+    if isinstance(expression, ByPython):
+        return expression
+    if isinstance(expression, Part):
+        return by_python(expression.of)
+    inside: tuple[Expression, ...] = ()
+    if isinstance(expression, Call):
+        inside = expression.arguments
+    elif isinstance(expression, Make):
+        inside = expression.parts
+    return next((found for each in inside if (found := by_python(each)) is not None), None)
+
+
 # These take a None like any other value: == does so in Python, and `widen` is what becomes of a result.
 _TOLERANT = {"equal", "unequal", "is_null", "is_not_null", "widen"}
 

@@ -12,6 +12,11 @@ from typing import Any
 _GENERATED = "<string>"
 
 
+def is_record(given: type) -> bool:
+    """Return whether a class is a dataclass or a NamedTuple."""
+    return dataclasses.is_dataclass(given) or (issubclass(given, tuple) and hasattr(given, "_fields"))
+
+
 @cache
 def is_plain_record(given: type) -> bool:
     """Return whether making one of a class keeps what it is given, and does nothing besides."""
@@ -22,7 +27,7 @@ def is_plain_record(given: type) -> bool:
         return False
     if dataclasses.is_dataclass(given):
         return _is_plain_dataclass(given)
-    return issubclass(given, tuple) and hasattr(given, "_fields") and _is_plain_named_tuple(given)
+    return is_record(given) and _is_plain_named_tuple(given)
 
 
 def _is_plain_dataclass(given: Any) -> bool:
