@@ -22,6 +22,7 @@ from ottla.streams.stream import Stream
 from ottla.streams.table import GlobalTable, Table
 from ottla.streams.types.serde import Serde, serde
 from ottla.streams.types.type import Instant, Integer
+from ottla.streams.types.walk import as_key
 
 if TYPE_CHECKING:
     from ottla.streams.running import Running
@@ -106,6 +107,7 @@ class App:
         if starting not in ("earliest", "latest"):
             raise TopologyError(f"starting is {starting!r}", hint="it is earliest or latest")
         keys, values = serde(key), serde(value)
+        keys = Serde(as_key(keys.type), keys.format)
         same = (make, topics, pattern, keys, values, timestamp, starting)
         if name is None and same in self._read:
             return self._read[same]

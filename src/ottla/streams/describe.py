@@ -3,8 +3,10 @@
 word-count
   stream-1           lines                          string → string
   flat_map_values-1  ← stream-1                     string → string   as an expression
-  select_key-1       ← flat_map_values-1            string → string   Python at app.py:7
+  select_key-1       ← flat_map_values-1            string → string   Python at app.py:7 (it has an f-string)
   aggregate-1        ← select_key-1                 string → bigint   keeps state
+
+What is Python is called record by record, and in brackets is why; what is an expression Spark computes by itself.
 """
 
 from collections.abc import Iterator
@@ -14,6 +16,16 @@ from ottla.streams.plan.function import Function
 from ottla.streams.plan.node import Node
 from ottla.streams.plan.sinks import To
 from ottla.streams.plan.sources import GlobalTableSource, Source
+from ottla.streams.plan.stateless import (
+    Branch,
+    Filter,
+    FlatMap,
+    FlatMapValues,
+    Map,
+    MapValues,
+    SelectKey,
+)
+from ottla.streams.plan.tables import TableFilter, TableMapValues
 from ottla.streams.plan.topology import Plan
 
 
@@ -45,17 +57,42 @@ def _types(node: Node) -> str:
     return f"{node.key} → {node.value}"
 
 
+# Operators that are nothing but their functions. The others call them, whatever they are.
+BY_SPARK = (
+    Branch,
+    Filter,
+    FlatMap,
+    FlatMapValues,
+    Map,
+    MapValues,
+    SelectKey,
+    Source,
+    TableFilter,
+    TableMapValues,
+    To,
+)
+
+
 def _how(node: Node) -> str:
     notes = []
     if node.stateful:
         notes.append("keeps state")
     functions = list(functions_of(node))
-    places = [each.place for each in functions if each.expression is None]
-    if places:
-        notes.append(f"Python at {', '.join(dict.fromkeys(places))}")
+    called = [each for each in functions if _is_called(node, each)]
+    if called:
+        notes.append(f"Python at {', '.join(dict.fromkeys(_called(each) for each in called))}")
     elif functions:
         notes.append("as an expression")
     return ", ".join(notes)
+
+
+def _is_called(node: Node, function: Function) -> bool:
+    """Whether Python calls a function: because of what it does, or because all of the operator is done by Python."""
+    return function.expression is None or not isinstance(node, BY_SPARK)
+
+
+def _called(function: Function) -> str:
+    return f"{function.place} ({function.called_because})" if function.called_because else function.place
 
 
 def functions_of(node: Node) -> Iterator[Function]:

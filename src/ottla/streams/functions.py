@@ -13,16 +13,18 @@ import collections.abc
 import inspect
 import typing
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ottla.streams.errors import TopologyError, TypeMismatch
-from ottla.streams.expression.tracing import trace
-from ottla.streams.expression.tree import Call, Expression
-from ottla.streams.plan.function import Function
+from ottla.streams.expression.code import Unreadable
+from ottla.streams.expression.tracing import read
+from ottla.streams.expression.tree import Call
+from ottla.streams.plan.function import Function, Reading
 from ottla.streams.types.build import type_of
-from ottla.streams.types.struct import bare
-from ottla.streams.types.type import Array, Boolean, Integer, Real, Type
+from ottla.streams.types.struct import Anything, Pair, Struct, WindowedKey, bare
+from ottla.streams.types.type import Array, Boolean, Exact, Integer, Real, Type
 
 _MANY = (
     list,
@@ -54,21 +56,42 @@ def function(
     names = tuple(offered)
     taken = _taken(call, names, what)
     place = place_of(call)
-    expression = trace(call, {name: offered[name] for name in taken}) if traced else None
-    if many and expression is not None and not isinstance(expression.type, Array):
-        expression = None
+    known = {name: offered[name] for name in taken}
+    reading, seen = _reading(call, known, many) if traced else (Reading(None), None)
     if result is None:
-        result = _told(call, many)
-    if result is None and expression is not None:
-        result = _element(expression, many)
+        result = _told(call, many) or seen
     if result is None:
         raise TopologyError(
             f"{what}: nothing says what the function at {place} returns",
             hint="give the type, as in value=int or key=str, or say it in the function: def f(...) -> int",
         )
-    if expression is not None:
-        expression = _fitted(expression, result, many, what, place)
-    return Function(call, taken, result, place, expression)
+    if not traced:
+        return Function(call, taken, result, place)
+    if reading.expression is not None and seen is not None and _is_another(seen, result):
+        raise TypeMismatch(f"{what}: the function at {place} returns {seen}, not {result}")
+    again = partial(_fitted_reading, call, known, many, result)
+    return Function(call, taken, result, place, *_fitted(reading, result, many), again)
+
+
+def _fitted_reading(call: Callable[..., Any], known: dict[str, Type], many: bool, result: Type) -> Reading:
+    """What a function reads as now, where its type is settled."""
+    return _fitted(_reading(call, known, many)[0], result, many)
+
+
+def _reading(call: Callable[..., Any], known: dict[str, Type], many: bool) -> tuple[Reading, Type | None]:
+    """What a function reads as, and the type of what it returns or, with `many`, of each of that."""
+    try:
+        found = read(call, known)
+    except Unreadable as reason:
+        return Reading(None, str(reason)), _element(reason.type, many)
+    seen = _element(found.type, many)
+    if many and not isinstance(found.type, Array):
+        return Reading(None, f"it returns {found.type}, which is gone through one by one"), None
+    if many and isinstance(found.type, Array) and found.type.is_set:
+        return Reading(None, "it returns a set, whose order is Python's"), seen
+    if many and isinstance(seen, Pair) and isinstance(found.type, Array) and found.type.of != seen:
+        return Reading(None, "some of its pairs may be None"), seen
+    return Reading(found), seen
 
 
 def predicate(call: Callable[..., Any], offered: Mapping[str, Type], what: str) -> Function:
@@ -81,26 +104,37 @@ def action(call: Callable[..., Any], offered: Mapping[str, Type], what: str) -> 
     return function(call, offered, what, Boolean(), traced=False)
 
 
-def _element(expression: Expression, many: bool) -> Type:
-    found = expression.type
+def _element(found: Type | None, many: bool) -> Type | None:
     if many:
-        assert isinstance(found, Array)
-        found = found.of
-    return bare(found)
+        found = found.of if isinstance(found, Array) else None
+    return None if found is None else bare(found)
 
 
-def _fitted(expression: Expression, wanted: Type, many: bool, what: str, place: str) -> Expression | None:
-    """The expression, if it is of the type that is wanted or can be made so without loss."""
-    found = _element(expression, many)
+def _fitted(reading: Reading, wanted: Type, many: bool) -> Reading:
+    """The reading, if its expression is of the type that is wanted or can be made so without loss."""
+    expression = reading.expression
+    if expression is None:
+        return reading
+    found = _element(expression.type, many)
     if found == wanted:
-        return expression
-    if isinstance(wanted, Real) and isinstance(found, Real | Integer) and not many:
-        return Call(wanted, "to_real", (expression,))
-    if isinstance(wanted, Integer) and isinstance(found, Integer):
-        return None  # whether it fits is seen when there is a value
-    if type(wanted) is type(found):
-        return None
-    raise TypeMismatch(f"{what}: the function at {place} returns {found}, not {wanted}")
+        return reading
+    if wanted == Real() and isinstance(found, Real | Integer) and not many:
+        return Reading(Call(wanted, "widen", (expression,)))
+    return Reading(None, f"whether {found} is {wanted} is seen when there is a value")
+
+
+# What is not of a type, but may be taken for it: a whole number for a Decimal, any sequence for any other.
+_TAKEN_FOR: tuple[tuple[tuple[type[Type], ...], tuple[type[Type], ...]], ...] = (
+    ((Integer,), (Real, Exact)),
+    ((Pair, Array, Struct), (Pair, Array, Struct, WindowedKey)),
+)
+
+
+def _is_another(found: Type, wanted: Type) -> bool:
+    """Whether no value of one type is ever taken for one of the other."""
+    if type(wanted) is type(found) or isinstance(wanted, Anything):
+        return False
+    return not any(isinstance(found, one) and isinstance(wanted, other) for one, other in _TAKEN_FOR)
 
 
 def _taken(call: Callable[..., Any], names: tuple[str, ...], what: str) -> tuple[str, ...]:

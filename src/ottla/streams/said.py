@@ -11,6 +11,7 @@ from ottla.streams.plan.topology import Topology
 from ottla.streams.types.build import type_of
 from ottla.streams.types.struct import Pair, bare
 from ottla.streams.types.type import Type
+from ottla.streams.types.walk import as_key
 
 N = TypeVar("N", bound=Node)
 
@@ -39,6 +40,7 @@ class Said:
         fields.setdefault("inputs", (self._node,))
         fields.setdefault("key", self._node.key)
         fields.setdefault("value", self._node.value)
+        fields["key"] = as_key(fields["key"])
         return self._topology.add(make(name=self._topology.name(make.kind, name), **fields))
 
     def _pairing(

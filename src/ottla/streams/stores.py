@@ -6,6 +6,7 @@ from typing import Any
 from ottla.streams.errors import TopologyError
 from ottla.streams.types.build import type_of
 from ottla.streams.types.type import Type
+from ottla.streams.types.walk import as_key
 from ottla.streams.windows import Span, milliseconds
 
 
@@ -24,7 +25,7 @@ class Store:
     @property
     def key_type(self) -> Type:
         """What its keys are."""
-        return type_of(self.key)
+        return as_key(type_of(self.key))
 
     @property
     def value_type(self) -> Type:
@@ -50,7 +51,7 @@ class WindowStore:
     @property
     def key_type(self) -> Type:
         """What its keys are."""
-        return type_of(self.key)
+        return as_key(type_of(self.key))
 
     @property
     def value_type(self) -> Type:

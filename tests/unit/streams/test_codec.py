@@ -2,17 +2,21 @@
 
 import datetime
 import json
-from dataclasses import dataclass
+import math
+import uuid
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from ottla.streams.errors import TypeMismatch, Unreadable
-from ottla.streams.types.codec import decoder, encoder
-from ottla.streams.types.serde import serde
+from ottla.streams.types.build import type_of
+from ottla.streams.types.codec import decoder, encoder, plain_decoder
+from ottla.streams.types.serde import Serde, serde
 from ottla.streams.types.struct import Window, Windowed, WindowedKey
 from ottla.streams.types.type import Integer, Text
+from ottla.streams.types.walk import as_key
 from tests.unit.streams.test_types import ORDER, Colour, Item, Order
 
 
@@ -96,3 +100,83 @@ def test_what_does_not_fit_is_not_written() -> None:
         encoder(serde(int, "short"))(70_000)
     with pytest.raises(TypeMismatch, match="JSON has names"):
         encoder(serde(dict[int, int]))({1: 2})
+
+
+@dataclass
+class Defaults:
+    a: int | None = 5
+    b: int = 6
+    c: Any = field(default_factory=lambda: str(uuid.uuid4()))
+
+
+def test_a_null_is_no_missing_field() -> None:
+    form = serde(Defaults)
+    assert decoder(form)(b"{}").a == 5 and decoder(form)(b"{}").b == 6
+    assert decoder(form)(b'{"a":null}').a is None
+    assert decoder(form)(encoder(form)(Defaults(None, 7, "x"))) == Defaults(None, 7, "x")
+
+
+def test_a_default_that_is_made_is_made_for_each() -> None:
+    decode = decoder(serde(Defaults))
+    assert decode(b"{}").c != decode(b"{}").c
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (1.0, "1.0"), (-0.0, "-0.0"), (1e7, "1.0E7"), (9999999.5, "9999999.5"), (0.001, "0.001"), (0.0001, "1.0E-4"),
+        (1e300, "1.0E300"), (5e-324, "4.9E-324"), (1 / 3, "0.3333333333333333"), (123456.789, "123456.789"),
+        (math.nan, '"NaN"'), (math.inf, '"Infinity"'), (-math.inf, '"-Infinity"'), (2.0**62, "4.611686018427388E18"),
+    ],
+)  # fmt: skip
+def test_numbers_are_written_as_java_writes_them(number: float, text: str) -> None:
+    form = serde(float, "json")
+    data = encoder(form)(number)
+    assert data.decode() == text
+    assert repr(decoder(form)(data)) == repr(number)
+
+
+def test_what_others_write_for_no_number() -> None:
+    assert math.isnan(decoder(serde(list[float]))(b"[NaN]")[0])
+    with pytest.raises(Unreadable):
+        decoder(serde(int, "json"))(b"NaN")
+    with pytest.raises(Unreadable, match="Out of range"):
+        decoder(serde(Any))(b"[NaN]")
+
+
+def test_decimals_and_texts_are_written_as_spark_writes_them() -> None:
+    assert encoder(serde(Decimal))(Decimal("1e-18")) == b"1E-18"
+    assert encoder(serde(str, "json"))("\x1f\\u001f\x7f\u2028") == '"\\u001F\\\\u001f\x7f\u2028"'.encode()
+    assert encoder(serde(datetime.datetime))(datetime.datetime(1, 1, 1)) == b'"0001-01-01T00:00:00.000000Z"'
+
+
+def test_equal_keys_are_written_alike() -> None:
+    key = as_key(type_of(Any))
+    form = Serde(key, "json")
+    spelled = [b'{"b":1.0,"a":[1e2,-0.0]}', b' {"a": [100, 0],"b":1}', b'{"b":10e-1,"a":[100.0,0.0]}']
+    assert {plain_decoder(form)(each) for each in spelled} == {'{"a":[100,0],"b":1}'}
+    assert plain_decoder(serde(Any))(b'{"b": 1.0}') == '{"b":1.0}'
+
+
+def test_nothing_inside_of_anything() -> None:
+    @dataclass
+    class Holder:
+        it: Any = None
+
+    form = serde(Holder)
+    assert encoder(form)(Holder()) == b'{"it":null}'
+    assert decoder(form)(b'{"it":null}') == decoder(form)(b"{}") == Holder()
+    assert decoder(serde(list[Any]))(encoder(serde(list[Any]))([None, "None", 1])) == [None, "None", 1]
+
+
+@pytest.mark.parametrize("data", [b"5", b"true", b"{}", b"[1]", b'"\\ud800"'])
+def test_nothing_else_is_text(data: bytes) -> None:
+    with pytest.raises(Unreadable):
+        decoder(serde(str, "json"))(data)
+
+
+def test_sets_and_tuples_come_back_as_such() -> None:
+    sets, tuples = serde(set[str]), serde(tuple[int, ...])
+    assert encoder(sets)({"b", "a"}) == b'["a","b"]'
+    assert decoder(sets)(b'["b","a","b"]') == {"a", "b"}
+    assert decoder(tuples)(encoder(tuples)((1, 2))) == (1, 2)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ottla.streams.app import App
 from ottla.streams.errors import TopologyError, TypeMismatch
 from ottla.streams.functions import action, function, place_of, predicate
 from ottla.streams.types.build import type_of
@@ -94,3 +95,51 @@ def test_places() -> None:
     assert place_of(functools.partial(words, "a")) == place_of(words)
     assert place_of(str.lower) == "str.lower"
     assert predicate(lambda v: v > 1, OFFERED, "filter").result == Boolean()
+
+
+def test_why_a_function_is_called_is_kept() -> None:
+    found = function(lambda v: v * v * v, OFFERED, "map")
+    assert found.expression is None and found.result == Integer()
+    assert found.called_because == "its whole numbers may have more than 38 digits"
+    assert function(lambda v: v + 1, OFFERED, "map").called_because is None
+    assert action(print, OFFERED, "peek").called_because is None
+    branching = function(lambda v: v if v else 0, OFFERED, "map", Integer())
+    assert branching.called_because == "it has an if, an and or an or"
+
+
+def test_what_a_function_uses_it_has_when_the_plan_is_made() -> None:
+    """A loop's variable has the loop's last value then, in Python and so here."""
+    found = [function(lambda v: v > limit, OFFERED, "filter") for limit in (1, 2, 3)]  # noqa: B023
+    read = [each.read_again().expression for each in found]
+    assert read[0] == read[1] == read[2] == found[2].expression != found[0].expression
+    assert found[2].read_again() is found[2]
+
+
+def test_a_plan_has_its_functions_as_they_read_when_it_is_made() -> None:
+    limit: Any = 1
+    app = App("app")
+    app.stream("a", value=int).filter(lambda v: v > limit).map_values(lambda v: v + 1).to("b")
+    before = app.plan()
+    assert app.plan().nodes == before.nodes
+    limit = 5
+    after = app.plan()
+    source, kept, mapped, sink = after.nodes
+    assert kept.inputs == (source,) and mapped.inputs == (kept,) and sink.inputs == (mapped,)
+    assert "value=5" in repr(kept.predicate.expression)  # type: ignore[attr-defined]
+    limit = object()
+    (_, kept, *_) = app.plan().nodes
+    assert kept.predicate.expression is None  # type: ignore[attr-defined]
+    assert "it uses a object from outside" in kept.predicate.called_because  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("call", "wanted"),
+    [
+        (lambda v: v, "decimal(38,18)"),
+        (lambda v: v, Any),
+        (lambda v: [v, v], tuple[int, int]),
+        (lambda v: (v, v), list[int]),
+    ],
+)
+def test_what_may_be_taken_for_another_type_is_called(call: Any, wanted: Any) -> None:
+    assert function(call, OFFERED, "map", type_of(wanted)).called_because is not None

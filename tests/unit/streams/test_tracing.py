@@ -3,12 +3,15 @@
 import datetime
 import enum
 import re
+import uuid
+import zoneinfo
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import pytest
 
+from ottla.streams.expression.ranges import bounds
 from ottla.streams.expression.tracing import trace
 from ottla.streams.expression.tree import needed
 from ottla.streams.types.build import type_of
@@ -58,6 +61,36 @@ class Checked:
         assert self.n > 0
 
 
+@dataclass
+class Fresh:
+    name: str
+    id: Any = field(default_factory=uuid.uuid4)
+
+
+class Pair(NamedTuple):
+    n: int
+
+
+class Absolute(Pair):
+    def __new__(cls, n: int) -> "Absolute":
+        return super().__new__(cls, abs(n))
+
+
+class Loud(Pair):
+    @property
+    def n(self) -> int:  # type: ignore[override]
+        return 0
+
+
+@dataclass
+class Lowered:
+    name: str
+
+    def __post_init__(self) -> None:
+        self.name = self.name.lower()
+
+
+TWICE = datetime.datetime(2024, 10, 27, 2, 30, tzinfo=zoneinfo.ZoneInfo("Europe/Berlin"))
 LIMIT = 10
 WHEN = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
 calls: list[Any] = []
@@ -78,7 +111,7 @@ def read(function: Callable[..., Any], **offered: Any) -> Any:
     ("function", "type"),
     [
         (lambda v: v.total > 10, "boolean"),
-        (lambda v: (v.total > LIMIT) & ~v.ok | (v.id == 3), "boolean"),
+        (lambda v: (v.total > LIMIT) & v.ok | (v.id == 3), "boolean"),
         (lambda v: v.status == Status.PAID, "boolean"),
         (lambda v: v.at < WHEN, "boolean"),
         (lambda v: v.note == None, "boolean"),  # noqa: E711
@@ -101,6 +134,12 @@ def read(function: Callable[..., Any], **offered: Any) -> Any:
         (lambda v: Line(v.user, 0, v.note), "struct<`user`:string,`total`:double,`note`:string>"),
         (lambda v: v.note, "string"),
         (lambda v: 1, "bigint"),
+        (lambda v: v.id < 2**64, "boolean"),
+        (lambda v: v.id * 2654435761 % 4294967296, "bigint"),
+        (lambda v: v.id * v.id, "bigint"),
+        (lambda v: (v.id + v.id) // 2, "bigint"),
+        (lambda v: v.id / 100, "double"),
+        (lambda v: v.id > v.total, "boolean"),
     ],
 )
 def test_read(function: Callable[..., Any], type: str) -> None:
@@ -133,6 +172,7 @@ def test_methods_of_text_by_their_name() -> None:
     [
         lambda v: v.total > 10 and v.ok,
         lambda v: not v.ok,
+        lambda v: ~v.ok,
         lambda v: v.user if v.ok else "",
         lambda v: v is not None and v.ok,
         lambda v: v.note is None,
@@ -165,6 +205,16 @@ def test_methods_of_text_by_their_name() -> None:
         lambda v: Line(v.user),  # type: ignore[call-arg]
         lambda v: Checked(v.id),
         lambda v: Status(v.user),
+        lambda v: v.id * v.id * v.id,
+        lambda v: v.id < 10**40,
+        lambda v: v.id * v.id > v.total,
+        lambda v: v.id / 1234567,
+        lambda v: v.id % (1 << 64),
+        lambda v: Fresh(v.user),
+        lambda v: Absolute(v.id),
+        lambda v: "abc" % v.user,  # noqa: F507, UP031
+        lambda v: WHEN.now(),
+        lambda v: v.at < TWICE,
         lambda v: v.at.year,
         lambda v: {"a": v.id},
         lambda v: [v.id, v.user],
@@ -201,8 +251,35 @@ def test_rows_are_looked_into_both_ways() -> None:
         (lambda k, v: k == None, set()),  # noqa: E711
         (lambda k, v: k == "x", set()),
         (lambda k, v: (k.lower(), v.id), {"key", "value"}),
-        (lambda k, v: Line(k, 1.0), set()),
+        (lambda k, v: Line(k, 1.0), {"key"}),
     ],
 )
 def test_what_must_be_there(function: Callable[..., Any], names: set[str]) -> None:
     assert needed(read(function)) == names
+
+
+@pytest.mark.parametrize("made", [Lowered, Absolute, Loud])
+def test_what_is_not_what_it_was_given_is_not_looked_into(made: type) -> None:
+    """Spark has what it was given; Python sees what its class has made of that."""
+    assert read(lambda v: v.n if made is None else v, value=made) is None
+    assert read(lambda v: v, value=made) is not None
+    assert (read(lambda v: v.name, value=made) or read(lambda v: v.n, value=made)) is None
+
+
+def test_fields_of_rows_that_dicts_have_methods_for() -> None:
+    assert read(lambda v: v.items, value="items string") is None
+    assert read(lambda v: v["items"], value="items string") is not None
+
+
+def test_what_a_list_or_a_pair_may_hold() -> None:
+    pair = read(lambda k, v: [(k, v.id)])
+    assert needed(pair, 2) == {"value"} and needed(pair, 1) == needed(pair, 0) == {"key", "value"}
+    assert needed(read(lambda k, v: Line(v.user, 1, k))) == {"value"}
+
+
+def test_bounds() -> None:
+    assert bounds(read(lambda v: v.id % -7)) == (-6, 0)
+    assert bounds(read(lambda v: abs(v.id))) == (0, 1 << 63)
+    assert bounds(read(lambda v: v.id // -1)) == (-(1 << 63) + 1, 1 << 63)
+    assert bounds(read(lambda v: len(v.user) * -2)) == (-(2**32) + 2, 0)
+    assert bounds(read(lambda v: v.a - 1, value="a smallint not null")) == (-(2**15) - 1, 2**15 - 2)

@@ -2,7 +2,7 @@
 
 import datetime
 import enum
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from decimal import Decimal
 from typing import Any, NamedTuple, Optional
 
@@ -56,6 +56,7 @@ class Order:
     more: list[str] = field(default_factory=list)
 
 
+WEST = datetime.timezone(datetime.timedelta(hours=-1))
 NOW = datetime.datetime(2024, 2, 3, 4, 5, 6, 789000, tzinfo=datetime.UTC)
 ORDER = Order(
     id=7,
@@ -188,6 +189,13 @@ def test_times_are_utc() -> None:
         (tuple[int, int], (1,), "a tuple of 2"),
         ("a int", {"b": 1}, "no field b"),
         (datetime.date, NOW, "not a date"),
+        (str, "a\ud800", "half a surrogate pair"),
+        (float, 10**400, "does not fit into 64 bits"),
+        ("float", 1e300, "does not fit into 32 bits"),
+        (Decimal, Decimal("NaN"), "not a number"),
+        (Decimal, Decimal("Infinity"), "does not fit"),
+        (datetime.datetime, datetime.datetime.max.replace(tzinfo=WEST), "beyond the years 1 to 9999"),
+        (Any, [float("nan")], "not anything that JSON can say"),
         (Any, object(), "not anything that JSON can say"),
     ],
 )
@@ -257,3 +265,18 @@ def test_a_format_must_fit_its_type() -> None:
         serde(str, "long")
     with pytest.raises(TypeMismatch, match="no format 'avro'"):
         serde(str, "avro")
+
+
+def test_short_floats_are_what_spark_keeps_of_them() -> None:
+    short = type_of("float")
+    assert short.dump(0.1) == 0.10000000149011612
+
+
+def test_arguments_that_are_no_fields_are_refused() -> None:
+    @dataclass
+    class Odd:
+        it: int
+        other: InitVar[int] = 0
+
+    with pytest.raises(TypeMismatch, match=r"Odd\.other is no field"):
+        type_of(Odd)

@@ -7,7 +7,6 @@ name is replaced: `len` by one that writes down, a dataclass by one that makes a
 """
 
 import builtins
-import dataclasses
 import datetime
 import decimal
 import dis
@@ -15,6 +14,9 @@ import enum
 import types
 from collections.abc import Callable
 from typing import Any
+
+from ottla.streams.types.plain_record import is_record
+from ottla.streams.types.type import Type
 
 # Instructions of Python 3.11 to 3.14 that are harmless. Those of later versions are not known, which is harmless too:
 # then functions are called record by record.
@@ -26,6 +28,31 @@ _HARMLESS = {
     "RETURN_CONST", "RETURN_VALUE", "STORE_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST", "UNARY_INVERT",
     "UNARY_NEGATIVE",
 }  # fmt: skip
+# What other instructions are for, in a user's words; the first that begins alike counts.
+_WORDS = (
+    ("POP_JUMP", "it has an if, an and or an or"),
+    ("JUMP_IF", "it has an if, an and or an or"),
+    ("TO_BOOL", "it has an if, an and, an or or a not"),
+    ("UNARY_NOT", "it has a not"),
+    ("FOR_ITER", "it has a loop"),
+    ("GET_ITER", "it has a loop"),
+    ("JUMP", "it has a loop"),
+    ("IS_OP", "it says is"),
+    ("CONTAINS_OP", "it says in"),
+    ("FORMAT", "it has an f-string"),
+    ("CONVERT_VALUE", "it has an f-string"),
+    ("BUILD_STRING", "it has an f-string"),
+    ("BUILD_MAP", "it makes a dict"),
+    ("BUILD_CONST_KEY_MAP", "it makes a dict"),
+    ("BUILD_SET", "it makes a set"),
+    ("MAKE_FUNCTION", "it has a function inside"),
+    ("IMPORT", "it imports something"),
+    ("STORE", "it sets something"),
+    ("RAISE", "it raises something"),
+    ("UNPACK", "it unpacks something"),
+)
+# What of a constant is not the same each time.
+_NEVER_THE_SAME = {"now", "today", "utcnow"}
 _CONSTANTS = (
     bool,
     int,
@@ -35,13 +62,18 @@ _CONSTANTS = (
     decimal.Decimal,
     datetime.datetime,
     datetime.date,
-    enum.Enum,
     type(None),
 )
 
 
 class Unreadable(Exception):
-    """A function cannot be read as an expression. No user ever sees this: the function is called instead."""
+    """A function cannot be read as an expression, and why. No user ever sees this but in `describe`: the function is
+    called instead. Its type may be known all the same.
+    """
+
+    def __init__(self, why: str, type: Type | None = None) -> None:
+        super().__init__(why)
+        self.type = type
 
 
 class Members:
@@ -53,7 +85,7 @@ class Members:
     def __getattr__(self, name: str) -> enum.Enum:
         found = self._of.__members__.get(name)
         if found is None:
-            raise Unreadable(name)
+            raise Unreadable(f"{name} is no member of {self._of.__name__}")
         return found
 
 
@@ -65,24 +97,46 @@ def prepared(
     `known` replaces builtins by name; `maker` makes what replaces a dataclass.
     """
     if not isinstance(function, types.FunctionType):
-        raise Unreadable("not a Python function")
+        raise Unreadable("it is not written in Python" if callable(function) else "it is no function")
     code = function.__code__
     if code.co_flags & (0x04 | 0x08 | 0x20 | 0x80 | 0x100 | 0x200):  # *args, **kwargs, generators, coroutines
-        raise Unreadable("not a plain function")
+        raise Unreadable("it has *args or **kwargs, or is a generator or a coroutine")
     names: dict[str, Any] = {}
+    texts: list[Any] = []
+    formats = False
     for each in dis.get_instructions(code):
         if each.opname not in _HARMLESS:
-            raise Unreadable(each.opname)
+            raise Unreadable(_words(each.opname))
         if each.opname == "LOAD_GLOBAL":
             names[each.argval] = _looked_up(function, each.argval, known, maker)
+        if each.opname == "LOAD_CONST":
+            texts.append(each.argval)
+        formats |= each.opname == "BINARY_OP" and each.argrepr == "%"
     cells = tuple(types.CellType(_replaced(_content(cell), maker)) for cell in function.__closure__ or ())
-    for default in (function.__defaults__ or ()) + tuple((function.__kwdefaults__ or {}).values()):
+    defaults = (function.__defaults__ or ()) + tuple((function.__kwdefaults__ or {}).values())
+    for default in defaults:
         _replaced(default, maker)
+    if formats:
+        contents = [each.cell_contents for each in cells]
+        _check_no_text([*texts, *names.values(), *contents, *defaults])
+    if not _NEVER_THE_SAME.isdisjoint(code.co_names):
+        raise Unreadable("it asks for the time")
     # Without this Python would put all builtins back.
     names["__builtins__"] = {}
     twin = types.FunctionType(code, names, function.__name__, function.__defaults__, cells)
     twin.__kwdefaults__ = function.__kwdefaults__
     return twin
+
+
+def _words(instruction: str) -> str:
+    found = next((words for beginning, words in _WORDS if instruction.startswith(beginning)), None)
+    return found or f"it does something that is only Python's ({instruction})"
+
+
+def _check_no_text(constants: list[Any]) -> None:
+    """Unreadable for text that `%` may be meant to fill in: it asks what stands for the record for nothing at all."""
+    if any(isinstance(each, str | bytes) for each in constants):
+        raise Unreadable("% may fill in a text")
 
 
 def _looked_up(
@@ -92,28 +146,25 @@ def _looked_up(
         return _replaced(function.__globals__[name], maker)
     if name in known and hasattr(builtins, name):
         return known[name]
-    raise Unreadable(name)
+    raise Unreadable(f"it calls {name}" if hasattr(builtins, name) else f"there is no {name}")
 
 
 def _content(cell: types.CellType) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
-        raise Unreadable("a cell is empty") from None
+        raise Unreadable("it uses a variable that has no value yet") from None
 
 
 def _replaced(given: Any, maker: Callable[[type], Any]) -> Any:
     if isinstance(given, type) and issubclass(given, enum.Enum):
         return Members(given)
-    if isinstance(given, type) and _is_record(given):
+    if isinstance(given, type) and is_record(given):
         return maker(given)
-    if isinstance(given, _CONSTANTS):
+    # What is derived from these may compute in ways of its own, as numpy's numbers do.
+    if type(given) in _CONSTANTS or isinstance(given, enum.Enum):
         return given
-    raise Unreadable(f"{given!r:.80}")
-
-
-def _is_record(given: type) -> bool:
-    """Whether making one does nothing but keep what it is given."""
-    if dataclasses.is_dataclass(given):
-        return not hasattr(given, "__post_init__") and given.__new__ is object.__new__
-    return issubclass(given, tuple) and hasattr(given, "_fields")
+    name = getattr(given, "__name__", None)
+    if isinstance(given, types.ModuleType | type) or callable(given):
+        raise Unreadable(f"it uses {name or type(given).__name__}")
+    raise Unreadable(f"it uses a {type(given).__name__} from outside")

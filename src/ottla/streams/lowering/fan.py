@@ -17,7 +17,6 @@ changed on the way arrives with the inlet's number below zero, for Kafka Streams
 from collections.abc import Callable
 from typing import Any
 
-from ottla.streams.errors import FunctionFailed, TypeMismatch
 from ottla.streams.lowering.arrivals import LEAVES, Put, Way, Ways
 from ottla.streams.lowering.calling import caller, dumper, loader
 from ottla.streams.lowering.context import Context
@@ -222,30 +221,8 @@ def _seen(end: End) -> Way:
 
 
 def _row(end: End, node: To) -> Way:
-    from ottla.streams.types.codec import encoder
+    from ottla.streams.lowering.writing import row_maker
 
-    number, name, fixed = end.number, node.name, node.topic
+    number, row = end.number, row_maker(node)
     load_key, load_value = _loaders(node.input)
-    encode_key, encode_value = encoder(node.key_serde), encoder(node.value_serde)
-    topic_of = None if node.extractor is None else caller(node.extractor, OFFERED, name)
-    partition_of = None if node.partitioner is None else caller(node.partitioner, OFFERED, name)
-    place = next((each.place for each in (node.extractor, node.partitioner) if each is not None), name)
-
-    def way(key: Any, value: Any, old: Any, put: Put) -> None:
-        given, made = load_key(key), load_value(value)
-        topic = fixed
-        if topic_of is not None:
-            topic = topic_of(given, made)
-            if not isinstance(topic, str) or not topic:
-                raise FunctionFailed(name, place, f"{topic!r:.100} is no name of a topic")
-        try:
-            row = (
-                partition_of(given, made) if partition_of is not None else None,
-                None if given is None else encode_key(given),
-                None if made is None else encode_value(made),
-            )
-        except TypeMismatch as error:
-            raise FunctionFailed(name, place, str(error.args[0])) from None
-        put((LEAVES, number, topic, *row, None))
-
-    return way
+    return lambda key, value, old, put: put((LEAVES, number, *row(load_key(key), load_value(value)), None))

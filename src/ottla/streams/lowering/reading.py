@@ -13,13 +13,15 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from ottla.streams.errors import FunctionFailed, Unreadable
-from ottla.streams.lowering.calling import caller, loader
+from ottla.streams.lowering.calling import NO_TIME, TIMESTAMP_MAX, caller, loader, milliseconds
 from ottla.streams.lowering.columns import computed, once
 from ottla.streams.lowering.context import Context
 from ottla.streams.lowering.datatypes import arrow_type, spark_type
 from ottla.streams.lowering.decoding import decodable, decoded, parsed
 from ottla.streams.lowering.envelope import TAIL, TAIL_NAMES, schema
+from ottla.streams.lowering.failing import failing, record
 from ottla.streams.lowering.steps import OFFERED
+from ottla.streams.plan.function import Function
 from ottla.streams.plan.sources import Source, TableSource
 from ottla.streams.types.codec import plain_decoder
 from ottla.streams.types.serde import Serde
@@ -110,7 +112,7 @@ def _complaint(node: Source) -> Column:
     return F.raise_error(
         F.concat(
             F.lit(f"{node.name}: the record "),
-            F.concat_ws("", F.col("topic"), F.lit("-"), F.col("partition"), F.lit("@"), F.col("offset")),
+            record(),
             F.lit(" cannot be read: "),
             F.col("reason"),
         )
@@ -201,10 +203,7 @@ def _timestamped(frame: DataFrame, node: Source) -> DataFrame:
     function = node.timestamp
     assert function is not None
     if function.expression is not None:
-        given = {"key": F.col("key"), "value": F.col("value")}
-        found = computed(function, given, node.name)
-        is_instant = isinstance(function.result, Instant)
-        return frame.withColumn("timestamp", F.unix_millis(found) if is_instant else found.cast("bigint"))
+        return frame.withColumn("timestamp", _checked(function, node.name))
     call = caller(function, OFFERED, node.name)
     load_key, load_value = loader(node.key), loader(node.value)
     place, names = function.place, ["key", "value", *TAIL_NAMES]
@@ -215,7 +214,7 @@ def _timestamped(frame: DataFrame, node: Source) -> DataFrame:
             pairs = zip(batch.column("key").to_pylist(), batch.column("value").to_pylist(), strict=True)
             for n, (key, value) in enumerate(pairs):
                 try:
-                    times.append(_milliseconds(call(load_key(key), load_value(value)), node.name, place))
+                    times.append(milliseconds(call(load_key(key), load_value(value)), node.name, place))
                 except FunctionFailed as failed:
                     where = [batch.column(name)[n].as_py() for name in ("topic", "partition", "offset")]
                     raise failed.located(*where) from failed.__cause__
@@ -231,9 +230,10 @@ def schema_of_stream(node: Source) -> StructType:
     return StructType([each for each in schema(node).fields if each.name != "old"])
 
 
-def _milliseconds(found: Any, operator: str, place: str) -> int:
-    if isinstance(found, int) and not isinstance(found, bool) and found >= 0:
-        return found
-    if hasattr(found, "timestamp"):
-        return int(Instant().dump(found).timestamp() * 1000)
-    raise FunctionFailed(operator, place, f"{found!r:.100} is no timestamp: give milliseconds or a datetime")
+def _checked(function: Function, operator: str) -> Column:
+    """The time that a traced function says, in milliseconds, which fails where it is none."""
+    found = computed(function, {"key": F.col("key"), "value": F.col("value")}, operator, narrowed=False)
+    if isinstance(function.result, Instant):
+        found = F.unix_millis(found)
+    none = failing(function, operator).because(found, NO_TIME)
+    return F.when(found.between(0, TIMESTAMP_MAX), found.cast("bigint")).otherwise(none.cast("bigint"))

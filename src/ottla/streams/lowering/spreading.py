@@ -18,7 +18,7 @@ from ottla.streams.lowering.arrivals import TAIL
 from ottla.streams.lowering.columns import computed, once
 from ottla.streams.lowering.flow import End, Flow, Reader
 from ottla.streams.lowering.reading import letter_columns
-from ottla.streams.lowering.stateless import halves
+from ottla.streams.lowering.stateless import halves, kept, taken
 from ottla.streams.lowering.writing import encodable, row_columns
 from ottla.streams.plan.node import Node
 from ottla.streams.plan.sinks import To
@@ -92,14 +92,9 @@ class _Spread:
         number = next(self._numbers)
         made: dict[str, Column] = {}
         if isinstance(node, Filter):
-            holds = computed(node.predicate, given, node.name)
-            made["there"] = ~holds if node.negated else holds
+            made["there"] = kept(node, given)
         elif isinstance(node, Branch):
-            tests = [computed(each, given, node.name) for each in node.predicates]
-            last = F.lit(True) if node.rest else tests.pop()
-            for each in reversed(tests):
-                last = ~each & last
-            made["there"] = last
+            made["there"] = taken(node, given)
         elif isinstance(node, Map):
             made["key"], made["value"] = halves(node.mapper, given, node.name)
         elif isinstance(node, MapValues):

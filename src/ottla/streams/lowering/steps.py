@@ -6,7 +6,7 @@ R2  Columns that no function touches are not looked at, only selected.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +28,7 @@ from ottla.streams.plan.stateless import (
     Peek,
     SelectKey,
 )
+from ottla.streams.types.walk import has_anything
 
 Pairs = Iterable[tuple[Any, Any]]
 OFFERED = ("key", "value")
@@ -51,9 +52,15 @@ class Step:
 def step_of(node: Node) -> Step | None:
     """Return the operator as a step, or None where it is none or has no need of Python."""
     maker = _MAKERS.get(type(node))
-    if maker is None or all(each.expression is not None for each in _functions(node)):
-        return None
-    return maker(node)
+    return maker(node) if maker is not None and is_called(node) else None
+
+
+def is_called(node: Node) -> bool:
+    """Return whether Python must call the functions of such an operator."""
+    if any(each.expression is None for each in _functions(node)):
+        return True
+    # Equal keys are written alike, which Spark does not see to where nothing is known of them.
+    return isinstance(node, Map | FlatMap | SelectKey) and has_anything(node.key)
 
 
 def called(node: Node) -> Step:
@@ -150,7 +157,7 @@ _MAKERS: dict[type[Node], Callable[[Any], Step]] = {
 def _listed(function: Function) -> Function:
     """The same function, whose generator is run to its end while its errors are still its own."""
     call = function.call
-    return Function(lambda *given: list(call(*given)), function.parameters, function.result, function.place)
+    return replace(function, call=lambda *given: list(call(*given)), read=None)
 
 
 def predicate(function: Function, operator: str) -> Callable[[Any, Any], bool]:
@@ -161,10 +168,11 @@ def predicate(function: Function, operator: str) -> Callable[[Any, Any], bool]:
         found = call(key, value)
         if found is True or found is False:
             return found
-        if type(found).__name__ == "bool_":  # numpy has one of its own
+        if type(found).__name__ in ("bool", "bool_"):  # numpy has one of its own, under one name or the other
             return bool(found)
+        hint = " (~ of a bool is a number in Python: write not)" if type(found) is int and found < 0 else ""
         raise FunctionFailed(
-            operator, place, f"a predicate returned {found!r:.100}, which is neither True nor False"
+            operator, place, f"a predicate returned {found!r:.100}, which is neither True nor False{hint}"
         )
 
     return holds

@@ -12,13 +12,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from ottla.streams.errors import FunctionFailed
 from ottla.streams.lowering.calling import caller, dumper, loader
-from ottla.streams.lowering.columns import column, once
+from ottla.streams.lowering.columns import computed, holds, once
 from ottla.streams.lowering.context import Context
 from ottla.streams.lowering.datatypes import arrow_type
 from ottla.streams.lowering.envelope import TAIL_NAMES, schema
 from ottla.streams.lowering.steps import OFFERED, as_pair, predicate
 from ottla.streams.plan.aggregates import Regroup
-from ottla.streams.plan.function import Function
 from ottla.streams.plan.node import Node
 from ottla.streams.plan.tables import TableFilter, TableMapValues, ToStream
 
@@ -42,13 +41,13 @@ def lower_table_filter(node: TableFilter, inputs: list[DataFrame], context: Cont
     """
     frame = inputs[0]
     if node.predicate.expression is None:
-        holds, wanted = predicate(node.predicate, node.name), not node.negated
-        kept = _called(frame, node, lambda key, value: value if holds(key, value) is wanted else None)
+        call, wanted = predicate(node.predicate, node.name), not node.negated
+        kept = _called(frame, node, lambda key, value: value if call(key, value) is wanted else None)
     else:
         sides = {}
         for side in SIDES:
-            found = _side(node.predicate, side)
-            held = F.col(side).isNotNull() & (~found if node.negated else found)
+            found = holds(node.predicate, _given(side), node.name)
+            held = F.when(F.col(side).isNull(), F.lit(False)).otherwise(~found if node.negated else found)
             sides[side] = once(F.when(held, F.col(side)))
         kept = frame.withColumns(sides)
     return kept.where(F.col("value").isNotNull() | F.col("old").isNotNull())
@@ -58,8 +57,9 @@ def lower_table_map_values(node: TableMapValues, inputs: list[DataFrame], contex
     """Compute both sides of a change."""
     if node.mapper.expression is None:
         return _called(inputs[0], node, caller(node.mapper, OFFERED, node.name))
+    sides = {side: computed(node.mapper, _given(side), node.name) for side in SIDES}
     return inputs[0].withColumns(
-        {side: once(F.when(F.col(side).isNotNull(), _side(node.mapper, side))) for side in SIDES}
+        {side: once(F.when(F.col(side).isNotNull(), found)) for side, found in sides.items()}
     )
 
 
@@ -68,7 +68,7 @@ def lower_regroup(node: Regroup, inputs: list[DataFrame], context: Context) -> D
     call, place = caller(node.selector, OFFERED, node.name), node.selector.place
     before, result = node.input, node.selector.result.parts  # type: ignore[attr-defined]
     load_key, load_value = loader(before.key), loader(before.value)
-    dumps = [dumper(each, node.name, place) for each in result]
+    dumps = [dumper(each, node.name, place) for each in (node.key, result[1])]
     types = arrow_type(node.key), arrow_type(node.value)
 
     def chosen(key: Any, value: Any) -> tuple[Any, Any] | None:
@@ -113,9 +113,8 @@ def lower_regroup(node: Regroup, inputs: list[DataFrame], context: Context) -> D
     return inputs[0].mapInArrow(batches, schema(node))
 
 
-def _side(function: Function, side: str) -> Column:
-    assert function.expression is not None
-    return column(function.expression, {"key": F.col("key"), "value": F.col(side)})
+def _given(side: str) -> dict[str, Column]:
+    return {"key": F.col("key"), "value": F.col(side)}
 
 
 def _called(frame: DataFrame, node: Node, call: Callable[[Any, Any], Any]) -> DataFrame:

@@ -6,10 +6,11 @@ It grows while a program says what it wants, and is frozen into a Plan when some
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
 
 from ottla.streams.errors import TopologyError
+from ottla.streams.plan.function import Function
 from ottla.streams.plan.node import Node
 from ottla.streams.plan.sinks import SINKS, To
 from ottla.streams.plan.sources import GlobalTableSource, Source
@@ -46,8 +47,33 @@ class Topology:
         return node
 
     def plan(self) -> "Plan":
-        """Return what there is now."""
-        return Plan(tuple(self._nodes.values()))
+        """Return what there is now, with every function as it reads now."""
+        found: dict[Node, Node] = {}
+        for node in self._nodes.values():
+            found[node] = _as_it_reads(node, found)
+        return Plan(tuple(found.values()))
+
+
+def _as_it_reads(node: N, known: dict[Node, Node]) -> N:
+    """The operator itself, or one like it where a function or what it reads is another by now."""
+    changed: dict[str, Any] = {}
+    for each in fields(node):
+        before = getattr(node, each.name)
+        after = _read_again(before, known)
+        if after is not before:
+            changed[each.name] = after
+    return replace(node, **changed) if changed else node
+
+
+def _read_again(given: Any, known: dict[Node, Node]) -> Any:
+    if isinstance(given, Function):
+        return given.read_again()
+    if isinstance(given, Node):
+        return known[given]
+    if isinstance(given, tuple):
+        after = tuple(_read_again(each, known) for each in given)
+        return given if all(one is other for one, other in zip(given, after, strict=True)) else after
+    return given
 
 
 @dataclass(frozen=True, slots=True)

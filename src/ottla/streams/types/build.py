@@ -44,6 +44,9 @@ _SIMPLE: dict[Any, Type] = {
     list: Anything(),
 }
 
+# What these make is the same each time, so nobody needs to ask for it again.
+_STEADY = (list, dict, set, frozenset, tuple, str, bytes, int, float, bool)
+
 HINT = "a type is str, bytes, bool, int, float, Decimal, datetime, date, Any, an Enum, a dataclass, a list or a dict"
 
 
@@ -75,8 +78,10 @@ def _built(given: Any) -> Type:
         )
     if origin is typing.Annotated:
         return type_of(arguments[0])
-    if origin in (list, set, frozenset, Sequence) or (origin is tuple and arguments[1:] == (...,)):
+    if origin in (list, Sequence):
         return Array(type_of(arguments[0]))
+    if origin in (set, frozenset) or (origin is tuple and arguments[1:] == (...,)):
+        return Array(type_of(arguments[0]), origin)
     if origin is tuple:
         return Pair(tuple(type_of(each) for each in arguments))
     if origin in (dict, Mapping):
@@ -101,6 +106,9 @@ def _hints(given: type) -> dict[str, Any]:
 
 def _dataclass(given: type) -> Struct:
     hints = _hints(given)
+    for name, hint in hints.items():
+        if isinstance(hint, dataclasses.InitVar):
+            raise TypeMismatch(f"{given.__name__}.{name} is no field, but only an argument of its class")
     fields = []
     for each in dataclasses.fields(given):
         if not each.init:
@@ -111,15 +119,20 @@ def _dataclass(given: type) -> Struct:
             raise TypeMismatch(
                 f"{given.__name__}.{each.name} is keyword-only, which fields of records cannot be"
             )
-        missing = each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING
-        default = None if missing else _default(each)
-        fields.append(_field(given, each.name, hints[each.name], default, missing))
+        fields.append(_field_of(given, each, hints[each.name]))
     return Struct(tuple(fields), given)
 
 
-def _default(field: "dataclasses.Field[Any]") -> Any:
-    make: Any = field.default_factory
-    return make() if field.default is dataclasses.MISSING else field.default
+def _field_of(given: type, field: "dataclasses.Field[Any]", hint: Any) -> Field:
+    if field.default is not dataclasses.MISSING:
+        return _field(given, field.name, hint, field.default, missing=False)
+    if field.default_factory is dataclasses.MISSING:
+        return _field(given, field.name, hint, None, missing=True)
+    if field.default_factory in _STEADY:
+        return _field(given, field.name, hint, field.default_factory(), missing=False)
+    return dataclasses.replace(
+        _field(given, field.name, hint, None, missing=False), factory=field.default_factory
+    )
 
 
 def _named_tuple(given: Any) -> Struct:
@@ -145,4 +158,4 @@ def _field(owner: type, name: str, hint: Any, default: Any, missing: bool) -> Fi
     except TypeMismatch as error:
         raise TypeMismatch(f"{owner.__name__}.{name}: {error.args[0]}", hint=error.hint) from None
     # A field that may be None is None when it is not there.
-    return Field(name, type, default, required=missing and not isinstance(type, Nullable))
+    return Field(name, type, default, required=missing and not isinstance(type, Nullable | Anything))

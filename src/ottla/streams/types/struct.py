@@ -5,12 +5,12 @@ import datetime
 import decimal
 import enum
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from ottla.streams.errors import TypeMismatch
-from ottla.streams.types.type import Nullable, Type, mismatch
+from ottla.streams.types.type import Nullable, Type, check_text, mismatch
 
 
 class Row(dict[str, Any]):
@@ -39,12 +39,20 @@ class Windowed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field: its name, its type, and what it is when a record does not have it (`required` if nothing)."""
+    """A field: its name, its type, and what it is when a record does not have it (`required` if nothing).
+
+    That is the same for all records, or what `factory` returns, which is asked anew for each.
+    """
 
     name: str
     type: Type
     default: Any = dataclasses.field(default=None, compare=False)
     required: bool = dataclasses.field(default=True, compare=False)
+    factory: Callable[[], Any] | None = dataclasses.field(default=None, compare=False)
+
+    def missing(self) -> Any:
+        """Return what it is in a record that does not have it."""
+        return self.default if self.factory is None else self.factory()
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +200,13 @@ class Choice(Type):
 
 @dataclass(frozen=True, slots=True)
 class Anything(Type):
-    """Whatever JSON can say: dicts, lists, text, numbers, booleans, None. Kept as JSON text with sorted keys."""
+    """Whatever JSON can say: dicts, lists, text, numbers, booleans, None. Kept as JSON text with sorted keys, None as
+    null.
 
+    With `by_value`, as keys have it, a number is written by what it is worth, so that 1 and 1.0 are one key.
+    """
+
+    by_value: bool = dataclasses.field(default=False, compare=False)
     plain: ClassVar[bool] = False
     word: ClassVar[str] = "string"
 
@@ -202,16 +215,41 @@ class Anything(Type):
 
     def load(self, given: Any) -> Any:
         """Take it from Spark."""
-        return json.loads(given)
+        return None if given is None else json.loads(given)
 
     def dump(self, given: Any) -> Any:
         """Hand it to Spark."""
+        if given is None:
+            return None
         try:
-            return json.dumps(
-                given, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=_jsonable
-            )
-        except (TypeError, ValueError) as error:
+            text = _written(given)
+            if self.by_value:
+                text = _written(_by_value(json.loads(text)))
+        except (TypeError, ValueError, RecursionError) as error:
             raise TypeMismatch(f"{given!r:.200} is not anything that JSON can say: {error}") from None
+        check_text(text)
+        return text
+
+
+def _written(given: Any) -> str:
+    return json.dumps(
+        given,
+        sort_keys=True,
+        ensure_ascii=False,
+        separators=(",", ":"),
+        default=_jsonable,
+        allow_nan=False,
+    )
+
+
+def _by_value(given: Any) -> Any:
+    if isinstance(given, float) and given.is_integer():
+        return int(given)
+    if isinstance(given, list):
+        return [_by_value(each) for each in given]
+    if isinstance(given, dict):
+        return {name: _by_value(each) for name, each in given.items()}
+    return given
 
 
 def _jsonable(given: Any) -> Any:

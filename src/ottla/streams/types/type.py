@@ -10,7 +10,8 @@ Y3  dump refuses what is not of the type. Nothing is turned into something else 
 
 import datetime
 import decimal
-from collections.abc import Mapping
+import struct
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -61,7 +62,17 @@ class Text(Type):
         """Hand it to Spark."""
         if not isinstance(given, str):
             raise mismatch(given, "a str")
+        if not given.isascii():
+            check_text(given)
         return given
+
+
+def check_text(given: str) -> None:
+    """TypeMismatch for half a surrogate pair: UTF-8 has no bytes for it."""
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        raise TypeMismatch(f"{given!r:.200} is not text: half a surrogate pair is in it") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +142,24 @@ class Real(Type):
         """Hand it to Spark."""
         if not isinstance(given, float | int) or isinstance(given, bool):
             raise mismatch(given, "a float")
-        return float(given)
+        try:
+            found = float(given)
+            # Spark would keep half of the digits, and the next operator must see what Spark would have given it.
+            return found if self.bits == 64 else _SHORT.unpack(_SHORT.pack(found))[0]
+        except OverflowError:
+            raise TypeMismatch(f"{given!r:.100} does not fit into {self.bits} bits") from None
+
+
+_SHORT = struct.Struct("<f")
 
 
 # Python's own context would round to 28 digits.
 _EXACT = decimal.Context(prec=100)
+
+
+def normal(given: decimal.Decimal) -> decimal.Decimal:
+    """Return the same number without zeros at its end, whatever Python's context: what is equal looks alike."""
+    return given.normalize(_EXACT) if given else decimal.Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +176,9 @@ class Exact(Type):
     def load(self, given: Any) -> Any:
         """Take it from Spark."""
         # Spark pads to its scale: 1.50 comes back as 1.500000000000000000, which is equal but reads badly.
-        short = given.normalize(_EXACT)
-        return short.quantize(decimal.Decimal(1), context=_EXACT) if short.as_tuple().exponent > 0 else short
+        short = normal(given)
+        exponent: Any = short.as_tuple().exponent
+        return short.quantize(decimal.Decimal(1), context=_EXACT) if exponent > 0 else short
 
     plain: ClassVar[bool] = False
 
@@ -163,9 +188,12 @@ class Exact(Type):
             raise mismatch(given, "a Decimal")
         with decimal.localcontext(decimal.Context(prec=self.precision, traps=[decimal.InvalidOperation])):
             try:
-                return decimal.Decimal(given).quantize(decimal.Decimal(1).scaleb(-self.scale))
+                found = decimal.Decimal(given).quantize(decimal.Decimal(1).scaleb(-self.scale))
             except decimal.InvalidOperation:
-                raise TypeMismatch(f"{given} does not fit into {self.ddl()}") from None
+                raise TypeMismatch(f"{given!s:.100} does not fit into {self.ddl()}") from None
+        if found.is_nan():
+            raise TypeMismatch(f"{given} is not a number")
+        return found if found else abs(found)  # Spark has one zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +212,14 @@ class Instant(Type):
         """Hand it to Spark."""
         if not isinstance(given, datetime.datetime):
             raise mismatch(given, "a datetime")
-        return given if given.tzinfo else given.replace(tzinfo=datetime.UTC)
+        if given.tzinfo is datetime.UTC:
+            return given
+        if given.tzinfo is None:
+            return given.replace(tzinfo=datetime.UTC)
+        try:
+            return given.astimezone(datetime.UTC)
+        except OverflowError:
+            raise TypeMismatch(f"{given} is beyond the years 1 to 9999 of UTC") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,9 +262,10 @@ class Nullable(Type):
 
 @dataclass(frozen=True, slots=True)
 class Array(Type):
-    """list."""
+    """list, or a set or a tuple of any length: `made` makes one. A set is kept in order and without doubles."""
 
     of: Type
+    made: Callable[[list[Any]], Any] = list
     plain: ClassVar[bool] = False
 
     def __str__(self) -> str:
@@ -241,13 +277,38 @@ class Array(Type):
 
     def load(self, given: Any) -> Any:
         """Take it from Spark."""
-        return list(given) if self.of.plain else [self.of.load(each) for each in given]
+        found = list(given) if self.of.plain else [self.of.load(each) for each in given]
+        return found if self.made is list else self.made(found)
 
     def dump(self, given: Any) -> Any:
         """Hand it to Spark."""
         if not isinstance(given, list | tuple | set | frozenset):
             raise mismatch(given, "a list")
-        return [self.of.dump(each) for each in given]
+        found = [self.of.dump(each) for each in given]
+        return sorted_set(found) if self.is_set else found
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the order of its elements means nothing."""
+        return self.made in (set, frozenset)
+
+
+def sorted_set(given: list[Any]) -> list[Any]:
+    """Return plain values in an order of their own, equal ones once."""
+    found: list[Any] = []
+    for each in sorted(given, key=_rank):
+        if not found or found[-1] != each:
+            found.append(each)
+    return found
+
+
+def _rank(given: Any) -> Any:
+    """What plain values of one type can be ordered by, None and what is made of others among them."""
+    if isinstance(given, list | tuple):
+        return (1, *map(_rank, given))
+    if isinstance(given, Mapping):
+        return (1, *sorted((_rank(key), _rank(value)) for key, value in given.items()))
+    return (0, 0) if given is None else (1, given)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ K3  A windowed key is where its key is, whatever its window.
 
 import datetime
 import decimal
+import math
 import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ from ottla.streams.types.type import (
     Real,
     Text,
     Type,
+    normal,
 )
 
 _LENGTH = struct.Struct(">i")
@@ -70,10 +72,13 @@ def _code(type: Type) -> tuple[Encode, Decode]:
     if isinstance(type, Boolean):
         return lambda given: b"\1" if given else b"\0", lambda data: data == b"\1"
     if isinstance(type, Real):
-        # Two zeros are equal, so they are one key.
-        return lambda given: _DOUBLE.pack(given + 0.0), lambda data: _DOUBLE.unpack(data)[0]
+        # Two zeros are equal, so they are one key. Java has many NaNs, of which Python knows one.
+        return (
+            lambda given: _DOUBLE.pack(given + 0.0 if given == given else math.nan),
+            lambda data: _DOUBLE.unpack(data)[0],
+        )
     if isinstance(type, Exact):
-        return lambda given: f"{given.normalize():f}".encode(), lambda data: decimal.Decimal(data.decode())
+        return lambda given: f"{normal(given):f}".encode(), lambda data: decimal.Decimal(data.decode())
     if isinstance(type, Instant):
         return (
             lambda given: ((given - _EPOCH) // _MICROSECOND).to_bytes(8, "big", signed=True),

@@ -1,0 +1,578 @@
+"""Functions that Spark computes, beside the same functions called by Python: random ones, of random values.
+
+A job of Spark's checks some dozens of functions with some dozens of values; each function and value is a case of its
+own, and is named when the two differ. A run says the seed that makes the same cases again:
+
+    AGREEMENT_SEED=123 python -m pytest tests/spark/test_streams_agreement_functions.py
+
+A function that was found to differ stays in FOUND.
+"""
+
+import datetime
+import enum
+import math
+import os
+import random
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from decimal import Decimal
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from ottla.streams.errors import TopologyError, TypeMismatch
+from ottla.streams.functions import function
+from ottla.streams.plan.function import Function
+from ottla.streams.types.codec import decoder, encoder
+from ottla.streams.types.json_text import real_text
+from ottla.streams.types.serde import serde
+from ottla.streams.types.type import Boolean
+
+SEED = int(os.environ.get("AGREEMENT_SEED") or random.SystemRandom().randrange(1 << 32))
+FUNCTIONS, VALUES = 50, 25
+UTC = datetime.UTC
+
+
+class Status(enum.Enum):
+    NEW = "new"
+    PAID = "paid"
+    ODD = "5"
+
+
+class Level(enum.Enum):
+    LOW = 1
+    HIGH = 2
+
+
+class Point(NamedTuple):
+    x: int
+    y: int = 0
+
+
+@dataclass
+class Part:
+    sku: str
+    n: int = 1
+
+
+@dataclass
+class Value:
+    i: int
+    j: int
+    f: float
+    g: float
+    s: str
+    t: str
+    b: bool
+    c: bool
+    d: Decimal
+    e: Decimal
+    at: datetime.datetime
+    until: datetime.datetime
+    day: datetime.date
+    raw: bytes
+    status: Status
+    level: Level
+    part: Part
+    parts: list[Part]
+    point: Point
+    names: list[str]
+    tags: dict[str, int]
+    pair: tuple[int, str]
+    note: str | None = None
+    maybe: int | None = None
+    real: float | None = None
+    flag: bool | None = None
+    text: str = "none"
+    more: int = 7
+
+
+@dataclass
+class Made:
+    name: str
+    n: int
+    total: float = 0.5
+    note: str | None = None
+
+
+WHEN = datetime.datetime(2024, 2, 29, 12, 30, 0, 1, tzinfo=UTC)
+OLD = datetime.datetime(1582, 10, 10, 23, 59, 59, 999999, tzinfo=UTC)
+DAY = datetime.date(1500, 2, 28)
+INF, NAN, BIG = math.inf, math.nan, Decimal("12345678901234567890.123456789012345678")
+TINY = Decimal("0.0000000000000000001")
+NAMES: dict[str, Any] = {
+    "Made": Made,
+    "Part": Part,
+    "Point": Point,
+    "Status": Status,
+    "Level": Level,
+    "WHEN": WHEN,
+    "OLD": OLD,
+    "DAY": DAY,
+}
+NAMES |= {"INF": INF, "NAN": NAN, "BIG": BIG, "TINY": TINY}
+
+WHOLE = [
+    0,
+    1,
+    -1,
+    2,
+    7,
+    -7,
+    10,
+    100,
+    2**31,
+    2**53,
+    2**53 + 1,
+    -(2**53) - 1,
+    2**62,
+    2**63 - 1,
+    -(2**63),
+    -(2**63) + 1,
+]
+REALS = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.5,
+    2.5,
+    0.1,
+    1e-300,
+    1e300,
+    5e-324,
+    2.0**53,
+    2.0**63,
+    -(2.0**63),
+    9007199254740992.0,
+]
+REALS += [INF, -INF, NAN, 1e16, 123456.789]
+TEXTS = [
+    "", "a", "b", "A,b,,C,", " \t\n\x1c\x1f\x85\xa0\u2003\u3000x y \u200b",
+    "İstanbul ß ΑΣ ΑΣ. Σ ʰΣ", "a.b|c\\E$^", "\n",
+    "ŉǰΐﬁﬃ Straße", "\x00", "😀𐐀𐐨é\u0301", "\uffff", "\U00010000", "5", "-7", "true", "null", "NaN",
+    "{}", "[1]", '"q"',
+    "\\ud800", "İ", "ς", "Dž dž ǅ", "ᾳ ᾼ ΰ", "x" * 50,
+]  # fmt: skip
+DECIMALS = [
+    Decimal(0),
+    Decimal(1),
+    Decimal("-1.50"),
+    Decimal("0.000000000000000001"),
+    BIG,
+    -BIG,
+    BIG + Decimal("1e-18"),
+]
+DECIMALS += [Decimal("99999999999999999999.999999999999999999"), Decimal("1E-10"), Decimal(7)]
+TIMES = [
+    WHEN, OLD, datetime.datetime(1, 1, 1, tzinfo=UTC), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
+    datetime.datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC), datetime.datetime(1970, 1, 1, tzinfo=UTC),
+    datetime.datetime(2024, 3, 31, 2, 30, tzinfo=UTC), datetime.datetime(1900, 2, 28, 0, 0, 0, 1, tzinfo=UTC),
+]  # fmt: skip
+DAYS = [
+    DAY,
+    datetime.date(1, 1, 1),
+    datetime.date(9999, 12, 31),
+    datetime.date(1970, 1, 1),
+    datetime.date(1582, 10, 10),
+]
+
+wholes = st.sampled_from(WHOLE) | st.integers(-(2**63), 2**63 - 1) | st.integers(-20, 20)
+reals = st.sampled_from(REALS) | st.floats() | st.integers(-9, 9).map(float)
+texts = st.sampled_from(TEXTS) | st.text(st.characters(codec="utf-8"), max_size=12)
+decimals = st.sampled_from(DECIMALS) | st.integers(-(10**20), 10**20).map(lambda n: Decimal(n) / 8)
+parts = st.builds(Part, texts, wholes)
+values = st.builds(
+    Value,
+    i=wholes, j=wholes, f=reals, g=reals, s=texts, t=texts, b=st.booleans(), c=st.booleans(), d=decimals, e=decimals,
+    at=st.sampled_from(TIMES), until=st.sampled_from(TIMES), day=st.sampled_from(DAYS), raw=st.binary(max_size=5),
+    status=st.sampled_from(Status), level=st.sampled_from(Level), part=parts, parts=st.lists(parts, max_size=2),
+    point=st.builds(Point, wholes, wholes), names=st.lists(texts, max_size=3),
+    tags=st.dictionaries(texts, wholes, max_size=2), pair=st.tuples(wholes, texts), note=st.none() | texts,
+    maybe=st.none() | wholes, real=st.none() | reals, flag=st.none() | st.booleans(), text=texts, more=wholes,
+)  # fmt: skip
+
+
+class Grammar:
+    """Draws the text of functions that can be read, or nearly."""
+
+    def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
+        self._draw = draw
+
+    def pick(self, *given: Any) -> Any:
+        return self._draw(st.sampled_from(given))
+
+    def whole(self, depth: int) -> str:
+        leaves = (
+            "v.i",
+            "v.j",
+            "v.part.n",
+            "v.pair[0]",
+            "v.point.x",
+            "v.more",
+            "len(v.s)",
+            "len(v.names)",
+            "len(v.raw)",
+        )
+        constants = (*map(str, WHOLE), "2654435761", "2**64", "-2**63-1", "10**30")
+        if depth <= 0:
+            return str(self.pick(*leaves, self.pick(*constants)))
+        kind = self.pick("+", "-", "*", "//", "%", "neg", "abs", "leaf", "leaf")
+        if kind in ("+", "-", "*"):
+            return f"({self.whole(depth - 1)} {kind} {self.whole(depth - 1)})"
+        if kind in ("//", "%"):
+            by = self.pick(
+                "2", "3", "-3", "100", "-1", "1", "4294967296", "9223372036854775807", "-9223372036854775808"
+            )
+            return f"({self.whole(depth - 1)} {kind} ({by}))"
+        if kind == "leaf":
+            return self.whole(0)
+        return f"(-{self.whole(depth - 1)})" if kind == "neg" else f"abs({self.whole(depth - 1)})"
+
+    def real(self, depth: int) -> str:
+        if depth <= 0:
+            return str(
+                self.pick("v.f", "v.g", "0.1", "-0.0", "INF", "NAN", "1e300", "9007199254740992.0", "2.0**63")
+            )
+        kind = self.pick("+", "-", "*", "/", "int/", "mixed", "float", "neg", "abs", "leaf")
+        if kind in ("+", "-", "*"):
+            return f"({self.real(depth - 1)} {kind} {self.real(depth - 1)})"
+        if kind == "/":
+            return f"({self.real(depth - 1)} / {self.pick('3', '-2.0', '0.1', 'INF', '2**60')})"
+        if kind == "int/":
+            by = self.pick("2", "100", "3", "-7", "1000000", "2**40", "0.5", "999983")
+            return f"({self.whole(depth - 1)} / {by})"
+        if kind == "mixed":
+            return f"({self.whole(depth - 1)} {self.pick('+', '-', '*')} {self.real(depth - 1)})"
+        if kind == "float":
+            return f"float({self.whole(depth - 1)})"
+        if kind == "leaf":
+            return self.real(0)
+        return f"(-{self.real(depth - 1)})" if kind == "neg" else f"abs({self.real(depth - 1)})"
+
+    def text(self, depth: int) -> str:
+        if depth <= 0:
+            return str(
+                self.pick("v.s", "v.t", "v.part.sku", "v.pair[1]", "k", "v.text", repr(self.pick(*TEXTS)))
+            )
+        kind = self.pick(
+            "+", "lower", "upper", "strip", "lstrip", "rstrip", "slice", "replace", "str", "leaf"
+        )
+        if kind == "+":
+            return f"({self.text(depth - 1)} + {self.text(depth - 1)})"
+        if kind == "slice":
+            start, stop = self.pick("", "0", "1", "2", "2**40"), self.pick("", "0", "1", "3", "2**70")
+            return f"{self.text(depth - 1)}[{start}:{stop}]"
+        if kind == "replace":
+            old = self.pick("a", "$", ".", "Σ", "\\", "ab", " ")
+            return f"{self.text(depth - 1)}.replace({old!r}, {self.text(0)})"
+        if kind == "str":
+            return f"str({self.whole(depth - 1)})"
+        return self.text(0) if kind == "leaf" else f"{self.text(depth - 1)}.{kind}()"
+
+    def truth(self, depth: int) -> str:
+        order = self.pick("<", "<=", ">", ">=", "==", "!=")
+        same = self.pick("==", "!=")
+        if depth <= 0:
+            return str(
+                self.pick(
+                    "v.b", "v.c", "v.flag", f"v.note {same} None",
+                    f"v.maybe {same} {self.whole(1)}", f"v {same} None",
+                    f"v.real {same} {self.real(1)}", f"v.real {same} v.maybe", f"v.flag {same} v.b", f"k {same} v.s",
+                    f"v.status {same} Status.PAID", f"v.level {same} Level.LOW", f"v.note {same} v.s",
+                    f"v.at {order} v.until", f"v.at {order} OLD", f"v.day {order} DAY", f"v.raw {order} b'a\\xff'",
+                    f"v.d {order} v.e", f"v.d {order} BIG", f"v.d {order} {self.pick('1', '0', '10**19')}",
+                )
+            )  # fmt: skip
+        kind = self.pick("whole", "real", "mixed", "text", "starts", "ends", "&", "|", "leaf")
+        if kind in ("&", "|"):
+            return f"({self.truth(depth - 1)} {kind} ({self.truth(depth - 1)}))"
+        if kind in ("starts", "ends"):
+            return f"{self.text(depth - 1)}.{kind}with({self.text(0)})"
+        if kind == "leaf":
+            return self.truth(0)
+        one, two = {
+            "whole": (self.whole, self.whole),
+            "real": (self.real, self.real),
+            "mixed": (self.whole, self.real),
+            "text": (self.text, self.text),
+        }[kind]
+        sides = (one(depth - 1), two(depth - 1))
+        left, right = reversed(sides) if self.pick(True, False) else sides
+        return f"({left} {order} {right})"
+
+    def result(self) -> str:
+        kind = self.pick(
+            "whole", "whole", "real", "text", "truth", "truth", "made", "pair", "list", "split", "part"
+        )
+        if kind == "made":
+            note = self.pick("v.note", self.text(1), "None")
+            return f"Made({self.text(1)}, {self.whole(2)}, {self.pick(self.real(2), self.whole(1))}, {note})"
+        if kind == "pair":
+            return f"({self.text(1)}, {self.whole(1)})"
+        if kind == "list":
+            return f"[{self.text(1)}, {self.text(1)}]"
+        if kind == "split":
+            return f"{self.text(1)}.split({self.pick('', repr(','), repr('|'), repr('ab'), repr(chr(92) + 'E'))})"
+        if kind == "part":
+            names = (
+                "names",
+                "tags",
+                "note",
+                "maybe",
+                "real",
+                "parts",
+                "point",
+                "d",
+                "at",
+                "day",
+                "raw",
+                "status",
+                "level",
+            )
+            return str(self.pick("v", "k", "(k, v.part)", *(f"v.{each}" for each in names)))
+        write = {"whole": self.whole, "real": self.real, "text": self.text, "truth": self.truth}[kind]
+        return write(self.pick(1, 2, 3))
+
+
+@st.composite
+def batches(draw: Any) -> tuple[list[str], list[tuple[str | None, Value | None]]]:
+    grammar = Grammar(draw)
+    sources = [grammar.result() for _ in range(FUNCTIONS)]
+    nulls = st.tuples(st.none() | texts, values) | st.tuples(texts, st.none())
+    rows = draw(st.lists(st.tuples(texts, values) | nulls, min_size=VALUES, max_size=VALUES))
+    return sources, rows
+
+
+# What has differed, or is likely to.
+FOUND = [
+    "v.f != v.f", "v.real != v.real", "9007199254740993 == v.f", "v.i == 9007199254740992.0",
+    "v.i < v.f", "v.i < 2**64",
+    "(v.i * 2654435761) % 4294967296", "v.i * v.j", "v.i + 1", "-v.i", "abs(v.i)", "v.i // -1", "(v.i + v.j) // 2",
+    "v.i / 100", "v.i / 7", "(v.i * v.j) % 100", "v.i % -7", "v.i // -7", "str(v.i + v.j)",
+    "v.i + v.f", "v.i * v.j + v.i",
+    "v.s.lower()", "v.s.upper()", "v.t.strip()", "v.s.split()", "v.d < BIG", "v.d == TINY",
+    "v.at < OLD", "v.day < DAY", "Made(k, v.i + v.j, v.i, v.note)", "Made(v.s, v.i).name",
+    "v.flag", "(k, v)", "[k, v.s]",
+]  # fmt: skip
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal, and of one kind; a NaN is a NaN, and zero has a sign."""
+    if isinstance(one, float) and isinstance(other, float):
+        if one != one or other != other:
+            return one != one and other != other
+        return one == other and math.copysign(1, one) == math.copysign(1, other)
+    if type(one) is not type(other):
+        return False
+    if is_dataclass(one):
+        return all(same(getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+    return bool(one == other)
+
+
+OFFERED = {"key": serde(str).type, "value": serde(Value).type}
+FAILED = object()
+
+
+def read(source: str) -> Function | None:
+    """The function of a text, as an operator has it; None where nobody knows what it returns."""
+    call = eval(f"lambda k, v: {source}", dict(NAMES))
+    try:
+        return function(call, OFFERED, "map_values")
+    except TopologyError:
+        return None
+
+
+def by_python(found: Function, key: Any, value: Any) -> Any:
+    """What comes of calling it: what Spark takes, or that it failed."""
+    try:
+        result = found.call(key, value)
+        return None if result is None else found.result.dump(result)
+    except (TypeError, AttributeError, TypeMismatch):
+        return FAILED
+
+
+@pytest.fixture
+def failures_are_null(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One row that fails would end the job of all."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    monkeypatch.setattr(F, "raise_error", lambda message: F.lit(None))
+
+
+@pytest.fixture
+def differences(spark: Any, failures_are_null: None) -> Callable[[list[str], list[Any]], Iterator[str]]:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    from ottla.streams.lowering.columns import computed, once
+    from ottla.streams.lowering.datatypes import spark_type
+    from ottla.streams.lowering.decoding import decoded, parsed
+    from ottla.streams.lowering.failing import Failing
+    from ottla.streams.lowering.writing import encodable, encoded
+
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    spark.conf.set("spark.sql.ansi.enabled", "true")
+    form, encode, decode = serde(Value), encoder(serde(Value)), decoder(serde(Value))
+    columns = "n int, key string, raw binary, topic string, partition int, offset bigint"
+
+    def differ(sources: list[str], rows: list[tuple[Any, Any]]) -> Iterator[str]:
+        found = {source: read(source) for source in dict.fromkeys(sources)}
+        traced = {
+            source: each for source, each in found.items() if each is not None and each.expression is not None
+        }
+        datas = [None if value is None else encode(value) for _, value in rows]
+        given = [
+            (n, key, data, "t", 0, n) for n, ((key, _), data) in enumerate(zip(rows, datas, strict=True))
+        ]
+        frame = spark.createDataFrame(given, columns).coalesce(1)
+        frame = frame.withColumn("parsed", parsed(form, F.col("raw")))
+        halves = decoded(form, F.col("raw"), F.col("parsed"))
+        frame = frame.withColumns({"value": once(halves.value), "reason": halves.reason})
+        wanted = ["n", "reason"]
+        for n, each in enumerate(traced.values()):
+            column = once(computed(each, {"key": F.col("key"), "value": F.col("value")}, "op"))
+            column = column.cast(spark_type(each.result))
+            frame = frame.withColumn(f"f{n}", column)
+            form_of = serde(each.result)
+            if encodable(form_of):
+                frame = frame.withColumn(f"b{n}", encoded(form_of, F.col(f"f{n}"), Failing("op", "?")))
+                wanted.append(f"b{n}")
+            wanted.append(f"f{n}")
+        answers = sorted(frame.select(*wanted).toArrow().to_pylist(), key=lambda each: each["n"])
+        for (key, value), data, answer in zip(rows, datas, answers, strict=True):
+            if answer["reason"] is not None:
+                yield f"{value!r} cannot be read back: {answer['reason']}"
+                continue
+            back = None if data is None else decode(data)
+            if not same(back, value):
+                yield f"{value!r} is read back as {back!r}"
+            for n, (source, each) in enumerate(traced.items()):
+                yield from _case(source, each, key, back, answer, n)
+
+    return differ
+
+
+def _case(
+    source: str, found: Function, key: Any, value: Any, answer: dict[str, Any], n: int
+) -> Iterator[str]:
+    plain = by_python(found, key, value)
+    spark = None if answer[f"f{n}"] is None else found.result.load(answer[f"f{n}"])
+    where = f"lambda k, v: {source}\n    of k={key!r}, v={value!r}\n    "
+    if plain is FAILED:
+        if spark is not None and not _holds_null(answer[f"f{n}"]):
+            yield f"{where}is {spark!r}, and Python fails"
+        return
+    python = None if plain is None else found.result.load(plain)
+    if not same(spark, python):
+        yield f"{where}is {spark!r}, not {python!r}"
+    elif python is not None and f"b{n}" in answer:
+        data = encoder(serde(found.result))(python)
+        if _shortest(bytes(answer[f"b{n}"]), found) != data:
+            yield f"{where}is written as {bytes(answer[f'b{n}'])!r}, not as {data!r}"
+
+
+def _shortest(data: bytes, found: Function) -> bytes:
+    """The same, with numbers as Java 19 and later write them: those before sometimes have a digit too many."""
+    if data[:1] not in b"-0123456789[{" or serde(found.result).format != "json":
+        return data
+    said = data.decode()
+    strings = re.split(r'("(?:[^"\\]|\\.)*")', said)
+    numbers = [_EXPONENT.sub(lambda each: real_text(float(each[0])), each) for each in strings[::2]]
+    return "".join(
+        part for pair in zip_longest(numbers, strings[1::2], fillvalue="") for part in pair
+    ).encode()
+
+
+_EXPONENT = re.compile(r"-?[0-9]+\.[0-9]{15,}(?:E-?[0-9]+)?|-?[0-9]+\.[0-9]+E-?[0-9]+")
+
+
+def _holds_null(given: Any) -> bool:
+    """Whether a failure inside of something has become a null there."""
+    inside = given.values() if isinstance(given, dict) else given
+    return given is None or (isinstance(given, list | dict) and any(map(_holds_null, inside)))
+
+
+def _agree(differ: Any, examples: int) -> None:
+    @seed(SEED)
+    @settings(
+        max_examples=max(examples // FUNCTIONS, 1),
+        phases=[Phase.generate],
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(batches())
+    def check(batch: tuple[list[str], list[Any]]) -> None:
+        found = list(differ(*batch))
+        assert not found, f"AGREEMENT_SEED={SEED}: {len(found)} differ, and these first:\n" + "\n".join(
+            found[:5]
+        )
+
+    check()
+
+
+def test_functions_agree(differences: Any) -> None:
+    _agree(differences, 150)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_many_functions_agree(differences: Any) -> None:
+    _agree(differences, 2000)
+
+
+def test_what_once_differed(differences: Any) -> None:
+    rows: list[tuple[Any, Any]] = []
+    for n in range(max(map(len, (WHOLE, REALS, TEXTS, DECIMALS)))):
+        whole, real, text = WHOLE[n % len(WHOLE)], REALS[n % len(REALS)], TEXTS[n % len(TEXTS)]
+        decimal, time, day = DECIMALS[n % len(DECIMALS)], TIMES[n % len(TIMES)], DAYS[n % len(DAYS)]
+        rows.append(
+            (
+                text,
+                Value(
+                    i=whole, j=WHOLE[-1 - n % len(WHOLE)], f=real, g=REALS[(n + 5) % len(REALS)], s=text,
+                    t=TEXTS[(n + 4) % len(TEXTS)], b=n % 2 == 0, c=True, d=decimal, e=DECIMALS[(n + 1) % len(DECIMALS)],
+                    at=time, until=WHEN, day=day, raw=text.encode()[:4], status=Status.PAID, level=Level.LOW,
+                    part=Part(text, whole), parts=[Part(text)], point=Point(whole), names=[text], tags={text: whole},
+                    pair=(whole, text), note=None if n % 3 else text, maybe=None if n % 4 else whole,
+                    real=None if n % 5 else real, flag=None if n % 3 else True,
+                ),
+            )
+        )  # fmt: skip
+    rows += [(None, rows[0][1]), ("k", None), (None, None)]
+    found = list(differences(FOUND, rows))
+    assert not found, "\n".join(found[:10])
+
+
+def test_most_of_the_grammar_is_read() -> None:
+    """Else nothing would be compared."""
+    sources: list[str] = []
+
+    @seed(1)
+    @settings(
+        max_examples=4,
+        phases=[Phase.generate],
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(batches())
+    def gather(batch: tuple[list[str], Any]) -> None:
+        sources.extend(batch[0])
+
+    gather()
+    found = {source: read(source) for source in sources}
+    called = {source: None if each is None else each.called_because for source, each in found.items()}
+    traced = [each for each in found.values() if each is not None and each.expression is not None]
+    assert len(traced) > 0.7 * len(found), called
+
+
+def test_a_predicate_is_the_same() -> None:
+    assert function(lambda v: v.flag, OFFERED, "filter", Boolean()).expression is not None
