@@ -1,7 +1,6 @@
 """Aggregates of streams for each window apart; final results; and changes held back.
 
-Kafka Streams says that records without a value are ignored, but where there are windows it adds them; so there are
-none.
+Kafka Streams says that records without a value are ignored, but to most windows it adds them; so there are none.
 """
 
 from dataclasses import replace
@@ -18,8 +17,8 @@ TUMBLING = Tumbling(20, grace=15)
 HOPPING = Hopping(30, 10, grace=10)
 SLIDING = Sliding(20, grace=15)
 SESSION = Session(10, grace=15)
-# Kafka Streams lets the results of windows whose ends belong to them go a millisecond early. With these the very
-# millisecond never comes.
+# In the very millisecond until which it can still change, a session is out of reach of Kafka Streams' stores, and its
+# suppress lets sessions and sliding windows go. With these times that millisecond never comes.
 EVEN_TIMES = replace(WITHOUT_NULL_VALUES, unit_ms=2)
 TIMES_OF_THREE = replace(WITHOUT_NULL_VALUES, unit_ms=3)
 
@@ -73,17 +72,17 @@ def sliding_aggregate(app: App) -> None:
     grouped(app).windowed_by(SLIDING).aggregate(str, lambda value, so_far: chain(so_far, value)).to("out")
 
 
-@WINDOWS.add(WITHOUT_NULL_VALUES)
+@WINDOWS.add(EVEN_TIMES)
 def session_count(app: App) -> None:
     grouped(app).windowed_by(SESSION).count().to("out")
 
 
-@WINDOWS.add(WITHOUT_NULL_VALUES)
+@WINDOWS.add(EVEN_TIMES)
 def session_reduce(app: App) -> None:
     grouped(app).windowed_by(SESSION).reduce(chain).to("out")
 
 
-@WINDOWS.add(WITHOUT_NULL_VALUES)
+@WINDOWS.add(EVEN_TIMES)
 def session_aggregate(app: App) -> None:
     grouped(app).windowed_by(SESSION).aggregate(
         str, lambda value, so_far: chain(so_far, value), lambda key, one, other: merged(one, other)
@@ -106,7 +105,7 @@ def sliding_emit_on_close(app: App) -> None:
 
 
 # The stores in memory forget sessions before they are given out.
-@WINDOWS.add(WITHOUT_NULL_VALUES, stores="rocksdb")
+@WINDOWS.add(EVEN_TIMES, stores="rocksdb")
 def session_emit_on_close(app: App) -> None:
     grouped(app).windowed_by(SESSION, emit="close").reduce(chain).to("out")
 
@@ -128,7 +127,7 @@ def suppress_sessions_until_window_closes(app: App) -> None:
 
 @WINDOWS.add(TIMES_OF_THREE)
 def suppress_sliding_until_window_closes(app: App) -> None:
-    grouped(app).windowed_by(Sliding(20, grace=16)).reduce(chain).suppress(WindowClose()).to("out")
+    grouped(app).windowed_by(Sliding(20, grace=17)).reduce(chain).suppress(WindowClose()).to("out")
 
 
 @WINDOWS.add()

@@ -17,7 +17,8 @@ final class WindowTopologies {
     private static final TimeWindows UNEVEN = TimeWindows.ofSizeAndGrace(ms(25), ms(0)).advanceBy(ms(10));
     private static final SlidingWindows SLIDING = SlidingWindows.ofTimeDifferenceAndGrace(ms(20), ms(15));
     private static final SessionWindows SESSION = SessionWindows.ofInactivityGapAndGrace(ms(10), ms(15));
-    // With the time as it is kept by default a window that closes late, because time has moved on by a leap, is gone.
+    // As long as windows are kept by default, one that closes late because time has made a leap is gone, and so is the
+    // sliding window that a late record would begin from.
     private static final Duration KEPT = Duration.ofDays(1);
 
     static {
@@ -28,10 +29,11 @@ final class WindowTopologies {
         ALL.put("hopping_count", builder -> Texts.write(grouped(builder).windowedBy(HOPPING).count()));
         ALL.put("hopping_reduce", builder -> Texts.write(grouped(builder).windowedBy(HOPPING).reduce(Texts::chain)));
         ALL.put("hopping_uneven", builder -> Texts.write(grouped(builder).windowedBy(UNEVEN).count()));
-        ALL.put("sliding_count", builder -> Texts.write(grouped(builder).windowedBy(SLIDING).count()));
-        ALL.put("sliding_reduce", builder -> Texts.write(grouped(builder).windowedBy(SLIDING).reduce(Texts::chain)));
+        ALL.put("sliding_count", builder -> Texts.write(grouped(builder).windowedBy(SLIDING)
+            .count(Materialized.<String, Long, WindowStore<Bytes, byte[]>>as("kept").withRetention(KEPT))));
+        ALL.put("sliding_reduce", builder -> Texts.write(grouped(builder).windowedBy(SLIDING).reduce(Texts::chain, kept())));
         ALL.put("sliding_aggregate", builder -> Texts.write(
-            grouped(builder).windowedBy(SLIDING).aggregate(() -> "", (key, value, soFar) -> Texts.chain(soFar, value))));
+            grouped(builder).windowedBy(SLIDING).aggregate(() -> "", (key, value, soFar) -> Texts.chain(soFar, value), kept())));
         ALL.put("session_count", builder -> Texts.write(grouped(builder).windowedBy(SESSION).count()));
         ALL.put("session_reduce", builder -> Texts.write(grouped(builder).windowedBy(SESSION).reduce(Texts::chain)));
         ALL.put("session_aggregate", builder -> Texts.write(grouped(builder).windowedBy(SESSION).aggregate(
@@ -51,7 +53,8 @@ final class WindowTopologies {
         ALL.put("suppress_sessions_until_window_closes", builder -> Texts.write(
             grouped(builder).windowedBy(SESSION).reduce(Texts::chain).suppress(closed())));
         ALL.put("suppress_sliding_until_window_closes", builder -> Texts.write(grouped(builder)
-            .windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(ms(20), ms(16))).reduce(Texts::chain).suppress(closed())));
+            .windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(ms(20), ms(17)))
+            .reduce(Texts::chain, kept()).suppress(closed())));
         ALL.put("suppress_until_time_limit", builder -> Texts.write(grouped(builder).count()
             .suppress(Suppressed.untilTimeLimit(ms(25), BufferConfig.unbounded()))));
         ALL.put("suppress_until_time_limit_or_full", builder -> Texts.write(grouped(builder).count()
