@@ -1,13 +1,13 @@
 """What is compared: a topology said with `ottla.streams`, whose twin in `java/` has the same name, and its records.
 
 C1  For each topic and key the values and timestamps are equal, in their order. Values and keys are compared as text,
-    since serdes are not what this is about.
+    since serdes are not what this is about. Records without a key have no order among them.
 C2  Where Ottla differs from Kafka Streams on purpose, the records of that topology are such that it does not matter, or
     both sides go through one function first, `reduced`, whose docstring says why.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ottla.client.record import Record
 from ottla.streams import App, Windowed
@@ -36,6 +36,21 @@ class Comparison:
     reduced: Callable[[Changes], Changes] = field(default=lambda changes: changes)
     # Which stores Kafka Streams uses: those in memory are quicker.
     stores: str = "memory"
+    # Whether records come late on Spark, too.
+    late_on_spark: bool = True
+
+    def shape_on(self, place: str) -> Shape:
+        """Return what records are like where the topology runs.
+
+        On Spark operators take their turns at the records of a micro-batch. One with several inputs goes by timestamps:
+        what was filtered out before does not count, and what another operator has made counts by its own timestamp. So
+        with records that are late, or filtered out for want of a key, it may take them in another order than Kafka
+        Streams, where each record goes all its way before the next begins.
+        """
+        if place != "spark":
+            return self.shape
+        shape = replace(self.shape, null_keys_move_time=len(self.shape.topics) == 1)
+        return shape if self.late_on_spark else replace(shape, late=0.0)
 
 
 class Comparisons(dict[str, Comparison]):
@@ -46,13 +61,14 @@ class Comparisons(dict[str, Comparison]):
         shape: Shape = ONE,
         reduced: Callable[[Changes], Changes] = lambda changes: changes,
         stores: str = "memory",
+        late_on_spark: bool = True,
     ) -> Callable[[Callable[[App], None]], None]:
         """Take the function below it for the topology of its name."""
 
         def take(build: Callable[[App], None]) -> None:
             name = build.__name__
             assert name not in self, name
-            self[name] = Comparison(name, build, shape, reduced, stores)
+            self[name] = Comparison(name, build, shape, reduced, stores, late_on_spark)
 
         return take
 
@@ -87,6 +103,9 @@ def results(rows: list[Row], reduced: Callable[[Changes], Changes]) -> Results:
     found: Results = {}
     for topic, key, value, timestamp in rows:
         found.setdefault((topic, key), []).append((value, timestamp))
+    for (_, key), changes in found.items():
+        if key is None:
+            changes.sort(key=str)
     return {name: kept for name, changes in sorted(found.items(), key=_order) if (kept := reduced(changes))}
 
 

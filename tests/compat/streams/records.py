@@ -40,6 +40,8 @@ class Shape:
     unit_ms: int = 1
     # Whether all of the last topic comes before anything else.
     last_topic_first: bool = False
+    # Whether a record without a key may be later than all before it.
+    null_keys_move_time: bool = True
 
 
 def records(shape: Shape, seed: int, count: int) -> list[Row]:
@@ -54,7 +56,7 @@ def records(shape: Shape, seed: int, count: int) -> list[Row]:
     while len(made) < count - len(topics):
         place = chance.randrange(len(topics))
         now = _later(shape, now, place, len(topics), chance)
-        made.append(_row(topics[place], now, chance))
+        made.append(_row(topics[place], now, chance, keyed=not shape.null_keys_move_time))
         while len(made) < count - len(topics) and chance.random() < shape.late:
             back = chance.choice((0, chance.randint(0, shape.late_ms_max)))
             made.append(_row(topics[place], max(0, now - back // shape.unit_ms * shape.unit_ms), chance))
@@ -75,7 +77,8 @@ def _later(shape: Shape, now: int, place: int, places: int, chance: random.Rando
     return found + -found % shape.unit_ms
 
 
-def _row(topic: Topic, timestamp: int, chance: random.Random) -> Row:
-    key = None if chance.random() < topic.null_keys else chr(ord("a") + chance.randrange(topic.keys))
+def _row(topic: Topic, timestamp: int, chance: random.Random, *, keyed: bool = False) -> Row:
+    null_keys = 0.0 if keyed else topic.null_keys
+    key = None if chance.random() < null_keys else chr(ord("a") + chance.randrange(topic.keys))
     value = None if chance.random() < topic.null_values else str(chance.randrange(100))
     return topic.name, key, value, timestamp

@@ -68,7 +68,7 @@ def outer_join_streams_with_grace(app: App) -> None:
     left(app).outer_join(right(app), pair, within=WITH_GRACE).to("out")
 
 
-@STREAM_JOINS.add(Shape((Topic("left"),)))
+@STREAM_JOINS.add(Shape((Topic("left"),)), late_on_spark=False)
 def join_stream_with_itself(app: App) -> None:
     left(app).join(left(app), pair, within=AT_ONCE).to("out")
 
@@ -83,7 +83,7 @@ def left_join_stream_with_table(app: App) -> None:
     left(app).left_join(app.table("right"), pair).to("out")
 
 
-@STREAM_JOINS.add(PAIR)
+@STREAM_JOINS.add(PAIR, late_on_spark=False)
 def join_stream_with_a_count(app: App) -> None:
     left(app).join(right(app).group_by_key().count(), lambda value, count: f"{value}+{count}", value=str).to(
         "out"

@@ -72,7 +72,7 @@ def outer_join_tables(app: App) -> None:
     app.table("left").outer_join(app.table("right"), pair).to("out")
 
 
-@TABLES.add(THREE, without_deletions_of_nothing)
+@TABLES.add(THREE, without_deletions_of_nothing, late_on_spark=False)
 def join_of_joined_tables(app: App) -> None:
     both = app.table("left").join(app.table("right"), pair)
     both.left_join(app.table("third"), pair).to("out")
