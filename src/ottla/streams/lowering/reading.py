@@ -105,7 +105,7 @@ def clock(node: Source) -> Callable[[Any, Any], int] | None:
         return None
     call, name, place = caller(function, OFFERED, node.name), node.name, function.place
     load_key, load_value = loader(node.key), loader(node.value)
-    return lambda key, value: _milliseconds(call(load_key(key), load_value(value)), name, place)
+    return lambda key, value: milliseconds(call(load_key(key), load_value(value)), name, place)
 
 
 def _complaint(node: Source) -> Column:
