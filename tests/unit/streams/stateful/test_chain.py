@@ -73,6 +73,26 @@ def test_what_goes_through_another_topic_comes_after_all_that_its_record_did_bef
     assert values(run(app, NUMBERS)) == [1, 1, 9, 2, 2, 3, 8, 4, 3, 5]
 
 
+def test_a_stream_may_meet_itself() -> None:
+    app = App("self")
+    numbers = app.stream("t", value=int)
+    numbers.merge(numbers).to("twice")
+    numbers.join(numbers, lambda a, b: a * 10 + b, value=int, within=within(1)).to("joined")
+    rows = run(app, {("t", 0): [("a", 1, 1), ("a", 2, 9)]})
+    assert [value for topic, _, value in rows if topic == "twice"] == [1, 1, 2, 2]
+    assert [value for topic, _, value in rows if topic == "joined"] == [11, 22]
+
+
+def test_one_change_a_key_and_micro_batch_is_in_its_place() -> None:
+    app = App("last")
+    numbers = app.stream("t", value=int)
+    numbers.map_values(lambda v: v * 100).to("o")
+    numbers.group_by_key().count().to_stream().to("o")
+    given = {("t", 0): [("a", 1, 1), ("a", 2, 2), ("b", 3, 3), ("a", 4, 4), ("b", 5, 5)]}
+    rows = run(app, given, given, updates="last")
+    assert values(rows) == [100, 200, 300, 400, 3, 500, 2, 100, 200, 300, 400, 6, 500, 4]
+
+
 class Marking(Processor):
     """Writes down that it was called."""
 
