@@ -10,7 +10,7 @@ from typing import Any
 
 from ottla.streams.errors import FunctionFailed, TypeMismatch
 from ottla.streams.plan.function import Function
-from ottla.streams.types.type import Boolean, Type
+from ottla.streams.types.type import Type
 
 
 class Loaded:
@@ -29,8 +29,6 @@ class Called:
         self._call = function.call
         self._result = function.result
         self._operator = operator
-        # To an expression `~` is not; of Python's bool it makes a number, whose lowest bit says the same.
-        self._may_invert = function.expression is not None and isinstance(function.result, Boolean)
         self.place = function.place
 
     def __call__(self, *given: Any) -> Any:
@@ -39,8 +37,7 @@ class Called:
 
     def raw(self, *given: Any) -> Any:
         """Return what the function returns, as it is."""
-        found = self.guarded(self._call, *(loaded(of, given[at]) for at, of in self._wanted))
-        return bool(found & 1) if self._may_invert and type(found) is int else found
+        return self.guarded(self._call, *(loaded(of, given[at]) for at, of in self._wanted))
 
     def guarded(self, call: Callable[..., Any], *given: Any) -> Any:
         """Call something of the user's."""
