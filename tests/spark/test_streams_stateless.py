@@ -6,6 +6,7 @@ Every operator is there twice: with a function that Spark computes, and with one
 import datetime
 import enum
 import json
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -513,3 +514,180 @@ def test_a_function_of_this_program_that_raises_is_named(spark: Any) -> None:
     said = failure(app, {"orders": [("k", Order("x", 7))]})
     assert said.startswith("burst: ZeroDivisionError")
     assert f'test_streams_stateless.py", line {boom.__code__.co_firstlineno + 1}, in boom' in said
+
+
+@dataclass
+class Odd:
+    n: int
+    flag: bool | None = None
+    at: datetime.datetime | None = None
+    note: str | None = None
+    five: int | None = 5
+
+
+@dataclass
+class Held:
+    key: str
+    n: int
+
+
+MOST = 2**63 - 1
+NEITHER = "a predicate returned None, which is neither True nor False"
+UNFIT = "9223372036854775808 does not fit into 64 bits"
+WHEN = datetime.datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=datetime.UTC)
+
+# What is said of the stream twice, once for Spark and once for Python, a record, and why it fails.
+FAILS: dict[str, tuple[Any, Any, Odd | None, str]] = {
+    "filter_not": (
+        lambda s: s.filter_not(lambda v: v.flag, name="it"),
+        lambda s: s.filter_not(lambda v: python(v.flag), name="it"),
+        Odd(1),
+        NEITHER,
+    ),
+    "branch": (
+        lambda s: s.branch(lambda v: v.n > 1, lambda v: v.flag, name="it")[1],
+        lambda s: s.branch(lambda v: v.n > 1, lambda v: python(v.flag), name="it")[1],
+        Odd(1),
+        NEITHER,
+    ),
+    "table": (
+        lambda s: s.to_table().filter_not(lambda v: v.flag, name="it").to_stream(),
+        lambda s: s.to_table().filter_not(lambda v: python(v.flag), name="it").to_stream(),
+        Odd(1),
+        NEITHER,
+    ),
+    "sum": (
+        lambda s: s.map_values(lambda v: v.n + 1, name="it"),
+        lambda s: s.map_values(lambda v: python(v.n) + 1, value=int, name="it"),
+        Odd(MOST),
+        f"returned the wrong thing: {UNFIT}",
+    ),
+    "field": (
+        lambda s: s.map_values(lambda v: Held("k", v.n + 1), name="it"),
+        lambda s: s.map_values(lambda v: Held("k", python(v.n) + 1), value=Held, name="it"),
+        Odd(MOST),
+        f"returned the wrong thing: field n: {UNFIT}",
+    ),
+    "null": (
+        lambda s: s.map_values(lambda k, v: Held(k, v.n), name="it"),
+        lambda s: s.map_values(lambda k, v: Held(python(k), v.n), value=Held, name="it"),
+        None,
+        "",
+    ),
+    "topic": (
+        lambda s: s.to(lambda v: v.note, name="it"),
+        lambda s: s.to(lambda v: python(v.note), name="it"),
+        Odd(1),
+        "None is no name of a topic",
+    ),
+    "partition": (
+        lambda s: s.to("out", partitioner=lambda v: v.n, name="it"),
+        lambda s: s.to("out", partitioner=lambda v: python(v.n), name="it"),
+        Odd(-1),
+        "-1 is no number of a partition",
+    ),
+    "short": (
+        lambda s: s.map_values(lambda v: v.n).to("out", value=serde(int, "short"), name="it"),
+        lambda s: s.map_values(lambda v: v.n).to(lambda v: f"out-{v}", value=serde(int, "short"), name="it"),
+        Odd(70_000),
+        "70000 cannot be written as short",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAILS)
+def test_a_failure_has_the_same_words_whoever_computes_it(spark: Any, name: str) -> None:
+    *both, value, why = FAILS[name]
+    key = None if name == "null" else "k"
+    said = []
+    for say in both:
+        app = App("fails")
+        stream = say(app.stream("odd", value=Odd))
+        if stream is not None:
+            stream.to("out")
+        said.append(failure(app, {"odd": [record(value or Odd(1), key)]}))
+    assert all(each.startswith("it: ") and why in each and "odd-0@0" in each for each in said)
+    if why:
+        assert len({each.partition(" (")[0].partition(chr(10))[0] for each in said}) == 1
+
+
+TIMES: dict[str, tuple[Any, Any, Odd, str]] = {
+    "null": (lambda v: v.at, lambda v: python(v.at), Odd(1), "None is no timestamp"),
+    "negative": (lambda v: v.n, lambda v: python(v.n), Odd(-1), "-1 is no timestamp"),
+    "before": (lambda v: v.at, lambda v: python(v.at), Odd(1, at=WHEN), "-1 is no timestamp"),
+    "beyond": (lambda v: v.n + 1, lambda v: python(v.n) + 1, Odd(MOST), f"{MOST + 1} is no timestamp"),
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_what_is_no_time_is_named(spark: Any, name: str) -> None:
+    *both, value, why = TIMES[name]
+    for function in both:
+        app = App("times")
+        app.stream("odd", value=Odd, timestamp=function, name="it").to("out")
+        said = failure(app, {"odd": [("k", value)]})
+        assert said.startswith(f"it: {why}") and "odd-0@0" in said
+
+
+@dataclass
+class Fresh:
+    n: int
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+
+@dataclass
+class Numbers:
+    f: float
+    d: Decimal
+    s: str
+
+
+@pytest.mark.timeout(400)
+def test_what_python_says_comes_out(spark: Any) -> None:
+    """Each of these came out otherwise when Spark computed it."""
+    app = App("python")
+    odd = app.stream("odd", value=Odd)
+    odd.to("copy")
+    odd.map_values(lambda v: Fresh(v.n), name="fresh").to("fresh")
+    app.stream("missing", value=Fresh).to("missing-fresh")
+    odd.map_values(lambda v: v.n < 2**64).to("small")
+    odd.map_values(lambda v: (v.n * 2654435761) % 4294967296).to("hash")
+    app.stream("numbers", value=Numbers).to("numbers-1")
+    app.stream("numbers", value=Numbers).to(lambda v: f"numbers-{len('ab')}")
+    app.stream("numbers", value=Numbers).map_values(lambda v: v.f != v.f).to("nan")
+    for limit in (1, 2, 3):
+        odd.filter(lambda v: v.n > limit).to("late")  # noqa: B023
+        odd.filter(lambda v: python(v.n) > limit).to("late-py")  # noqa: B023
+    app.stream("any", key=Any).group_by_key().count().to("counts")
+    app.stream("decimals", value=Decimal).group_by(lambda v: v).count().to("decimals-counts")
+    given = [Odd(3, five=None), Odd(MOST)]
+    numbers = [
+        Numbers(float("nan"), Decimal(1), "\x1f"),
+        Numbers(float("-inf"), Decimal("1e-18"), "😀\u2028"),
+    ]
+    numbers += [Numbers(1e7, Decimal(0), '"\\\x00'), Numbers(-0.0, Decimal("12345678901234567890.5"), "")]
+    large = [Decimal(f"12345678901234567890.12345678901234567{n}") for n in (8, 9, 8)]
+    written = app.test(
+        {
+            "odd": given,
+            "missing": [b'{"n":1}', b'{"n":2}'],
+            "numbers": numbers,
+            "any": [(b'{"b":1,"a":2}', "x"), (b'{"a":2.0, "b":1}', "y"), (b'{"a":2,"b":"1"}', "z")],
+            "decimals": large,
+        }
+    )
+    assert [each.value for each in written["copy"]] == given
+    for topic in ("fresh", "missing-fresh"):
+        assert len({each.value.id for each in written[topic]}) == 2
+    assert [each.value for each in written["small"]] == [True, True]
+    assert [each.value for each in written["hash"]] == [each.n * 2654435761 % 4294967296 for each in given]
+    assert repr([each.value for each in written["numbers-1"]]) == repr(numbers)
+    assert repr([each.value for each in written["numbers-2"]]) == repr(numbers)
+    assert [each.value for each in written["nan"]] == [True, False, False, False]
+    assert (
+        [each.value.n for each in written["late"]]
+        == [each.value.n for each in written["late-py"]]
+        == [MOST] * 3
+    )
+    assert pairs(written["counts"]) == [({"a": 2, "b": 1}, 1), ({"a": 2, "b": 1}, 2), ({"a": 2, "b": "1"}, 1)]
+    assert [each.value for each in written["decimals-counts"]] == [1, 1, 2]
