@@ -27,6 +27,8 @@ SHORT = frozenset(
         "test_sink_early.py",
         "test_sink_expiry.py",
         "test_source_batch.py",
+        "test_streams_agreement_functions.py",
+        "test_streams_agreement_json.py",
         "test_streams_stateless.py",
     }
 )

@@ -433,17 +433,20 @@ def differences(spark: Any, failures_are_null: None) -> Callable[[list[str], lis
         frame = frame.withColumn("parsed", parsed(form, F.col("raw")))
         halves = decoded(form, F.col("raw"), F.col("parsed"))
         frame = frame.withColumns({"value": once(halves.value), "reason": halves.reason})
-        wanted = ["n", "reason"]
-        for n, each in enumerate(traced.values()):
-            column = once(computed(each, {"key": F.col("key"), "value": F.col("value")}, "op"))
-            column = column.cast(spark_type(each.result))
-            frame = frame.withColumn(f"f{n}", column)
-            form_of = serde(each.result)
-            if encodable(form_of):
-                frame = frame.withColumn(f"b{n}", encoded(form_of, F.col(f"f{n}"), Failing("op", "?")))
-                wanted.append(f"b{n}")
-            wanted.append(f"f{n}")
-        answers = sorted(frame.select(*wanted).toArrow().to_pylist(), key=lambda each: each["n"])
+        given_columns = {"key": F.col("key"), "value": F.col("value")}
+        results = [
+            once(computed(each, given_columns, "op")).cast(spark_type(each.result)).alias(f"f{n}")
+            for n, each in enumerate(traced.values())
+        ]
+        forms = [serde(each.result) for each in traced.values()]
+        fails = Failing("op", "?", has_record=False)
+        written = [
+            encoded(each, F.col(f"f{n}"), fails).alias(f"b{n}")
+            for n, each in enumerate(forms)
+            if encodable(each)
+        ]
+        frame = frame.select("n", "reason", *results).select("*", *written)
+        answers = sorted(frame.toArrow().to_pylist(), key=lambda each: each["n"])
         for (key, value), data, answer in zip(rows, datas, answers, strict=True):
             if answer["reason"] is not None:
                 yield f"{value!r} cannot be read back: {answer['reason']}"

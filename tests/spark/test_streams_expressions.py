@@ -197,3 +197,24 @@ def test_spark_computes_what_python_would(computed: Callable[[int], list[Any]], 
         if wanted is not None:
             wanted = kind.load(kind.dump(wanted))  # an int may stand for a float
         assert same(found, wanted), f"of {given}: {found!r}, not {wanted!r}"
+
+
+def test_every_character_has_pythons_other_case(spark: Any) -> None:
+    """Whatever Java's version of Unicode, and the language of the machine."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    from ottla.streams.lowering.casing import lower, upper
+
+    codes = [each for each in range(0x110000) if not 0xD800 <= each < 0xE000]
+    chunks = [codes[n : n + 4096] for n in range(0, len(codes), 4096)]
+    texts = ["".join(map(chr, chunk)) for chunk in chunks]
+    # What stands around a capital sigma decides what its small one is.
+    texts += [
+        "\n".join(f"A{chr(each)}ΣΣ{chr(each)}b Σ{chr(each)}" for each in chunk) for chunk in chunks[:32]
+    ]
+    frame = spark.createDataFrame([(n, each) for n, each in enumerate(texts)], "n int, text string")
+    rows = frame.select("n", lower(F.col("text")).alias("low"), upper(F.col("text")).alias("up")).collect()
+    for row in rows:
+        for found, wanted in ((row.low, texts[row.n].lower()), (row.up, texts[row.n].upper())):
+            wrong = [(one, other) for one, other in zip(found, wanted, strict=False) if one != other]
+            assert found == wanted, f"text {row.n}: {wrong[:5]!r}"

@@ -123,10 +123,10 @@ def _fitted(reading: Reading, wanted: Type, many: bool) -> Reading:
     return Reading(None, f"whether {found} is {wanted} is seen when there is a value")
 
 
-# What is not of a type, but may be taken for it: a whole number for a Decimal, any sequence for any other.
+# What is not of a type, but may be taken for it: a whole number for a Decimal, a NamedTuple for a tuple.
 _TAKEN_FOR: tuple[tuple[tuple[type[Type], ...], tuple[type[Type], ...]], ...] = (
     ((Integer,), (Real, Exact)),
-    ((Pair, Array, Struct), (Pair, Array, Struct, WindowedKey)),
+    ((Pair, Array, Struct), (Pair, Array, WindowedKey)),
 )
 
 

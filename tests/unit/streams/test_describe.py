@@ -60,3 +60,17 @@ def test_global_tables_are_only_looked_at(capsys: pytest.CaptureFixture[str]) ->
     app.stream("a").join(app.global_table("b"), lambda v, row: row).to("c")
     app.describe()
     assert "n1 -.-> n2" in capsys.readouterr().out
+
+
+def test_why_a_function_is_called_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    app = App("app")
+    numbers = app.stream("a", value=int)
+    numbers.filter(lambda v: v > 1 and v < 9).map_values(lambda v: v * v * v).to("b")
+    numbers.join(app.table("c", value=int), lambda v, row: v + row, name="joined").to("d")
+    app.describe()
+    said = capsys.readouterr().out
+    assert "(it has an if, an and or an or)" in said
+    assert "(its whole numbers may have more than 38 digits)" in said
+    # A join calls its function, whatever that is.
+    (line,) = [each for each in said.splitlines() if each.startswith("  joined")]
+    assert "keeps state, Python at" in line
