@@ -7,7 +7,6 @@ except FunctionFailed as failed:
     raise failed.located(topic, partition, offset) from failed.__cause__
 """
 
-import datetime
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -15,13 +14,7 @@ from typing import Any
 from ottla.spark.line import lines, own
 from ottla.streams.errors import FunctionFailed, TypeMismatch
 from ottla.streams.plan.function import Function
-from ottla.streams.types.type import Instant, Type
-
-# Spark counts microseconds in 64 bits.
-TIMESTAMP_MAX = ((1 << 63) - 1) // 1000
-NO_TIME = f" is no timestamp: give milliseconds from 0 to {TIMESTAMP_MAX}, or a datetime since 1970"
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_MILLISECOND = datetime.timedelta(milliseconds=1)
+from ottla.streams.types.type import Type
 
 
 def caller(function: Function, offered: tuple[str, ...], operator: str) -> Callable[..., Any]:
@@ -75,22 +68,6 @@ def loader(type: Type) -> Callable[[Any], Any]:
             raise FunctionFailed(str(type), "when one is made", _reason(error), _line(error)) from error
 
     return loaded
-
-
-def milliseconds(found: Any, operator: str, place: str) -> int:
-    """Return the time that a function says, in milliseconds; FunctionFailed where it is none.
-
-    As by Kafka Streams' FailOnInvalidTimestamp there are no times before 1970.
-    """
-    said = found
-    if isinstance(found, datetime.datetime):
-        try:
-            said = (Instant().dump(found) - _EPOCH) // _MILLISECOND
-        except TypeMismatch as error:
-            raise FunctionFailed(operator, place, str(error.args[0])) from None
-    if isinstance(said, int) and not isinstance(said, bool) and 0 <= said <= TIMESTAMP_MAX:
-        return said
-    raise FunctionFailed(operator, place, f"{said!r:.100}{NO_TIME}")
 
 
 def _line(error: Exception) -> str:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from ottla.streams.errors import FunctionFailed, Unreadable
-from ottla.streams.lowering.calling import NO_TIME, TIMESTAMP_MAX, caller, loader, milliseconds
+from ottla.streams.lowering.calling import caller, loader
 from ottla.streams.lowering.columns import computed, once
 from ottla.streams.lowering.context import Context
 from ottla.streams.lowering.datatypes import arrow_type, spark_type
@@ -23,6 +23,7 @@ from ottla.streams.lowering.failing import failing, record
 from ottla.streams.lowering.steps import OFFERED
 from ottla.streams.plan.function import Function
 from ottla.streams.plan.sources import Source, TableSource
+from ottla.streams.record_fields import NO_TIME, TIMESTAMP_MAX, timestamp_ms
 from ottla.streams.types.codec import plain_decoder
 from ottla.streams.types.serde import Serde
 from ottla.streams.types.type import Instant
@@ -105,7 +106,7 @@ def clock(node: Source) -> Callable[[Any, Any], int] | None:
         return None
     call, name, place = caller(function, OFFERED, node.name), node.name, function.place
     load_key, load_value = loader(node.key), loader(node.value)
-    return lambda key, value: milliseconds(call(load_key(key), load_value(value)), name, place)
+    return lambda key, value: timestamp_ms(call(load_key(key), load_value(value)), name, place)
 
 
 def _complaint(node: Source) -> Column:
@@ -214,7 +215,7 @@ def _timestamped(frame: DataFrame, node: Source) -> DataFrame:
             pairs = zip(batch.column("key").to_pylist(), batch.column("value").to_pylist(), strict=True)
             for n, (key, value) in enumerate(pairs):
                 try:
-                    times.append(milliseconds(call(load_key(key), load_value(value)), node.name, place))
+                    times.append(timestamp_ms(call(load_key(key), load_value(value)), node.name, place))
                 except FunctionFailed as failed:
                     where = [batch.column(name)[n].as_py() for name in ("topic", "partition", "offset")]
                     raise failed.located(*where) from failed.__cause__

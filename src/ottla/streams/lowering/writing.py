@@ -16,6 +16,7 @@ from ottla.streams.lowering.failing import Failing, failing
 from ottla.streams.lowering.steps import OFFERED
 from ottla.streams.plan.function import Function
 from ottla.streams.plan.sinks import To
+from ottla.streams.record_fields import NO_PARTITION, NO_TOPIC, PARTITION_MAX, partition_number, topic_name
 from ottla.streams.types.codec import encoder
 from ottla.streams.types.serde import Serde
 from ottla.streams.types.serde import serde as serde_of
@@ -32,7 +33,6 @@ ROWS = StructType(
         StructField("timestamp", LongType()),
     ]
 )
-_PARTITION_MAX = (1 << 31) - 1
 _DIGITS = {"short": 4, "integer": 8, "long": 16}
 _JSON = {
     "ignoreNullFields": "false",
@@ -83,8 +83,8 @@ def _topic(function: Function, given: Columns, operator: str) -> Column:
     found = computed(function, given, operator)
     fails = failing(function, operator)
     return (
-        F.when(found.isNull(), fails.because("None is no name of a topic"))
-        .when(found == "", fails.because("'' is no name of a topic"))
+        F.when(found.isNull(), fails.because(f"None{NO_TOPIC}"))
+        .when(found == "", fails.because(f"''{NO_TOPIC}"))
         .otherwise(found)
     )
 
@@ -92,8 +92,8 @@ def _topic(function: Function, given: Columns, operator: str) -> Column:
 def _partition(function: Function, given: Columns, operator: str) -> Column:
     found = computed(function, given, operator)
     fails = failing(function, operator)
-    wrong = fails.because(found, " is no number of a partition")
-    return F.when((found < 0) | (found > _PARTITION_MAX), wrong.cast("int")).otherwise(found.cast("int"))
+    wrong = fails.because(found, NO_PARTITION)
+    return F.when((found < 0) | (found > PARTITION_MAX), wrong.cast("int")).otherwise(found.cast("int"))
 
 
 def encodable(serde: Serde) -> bool:
@@ -180,11 +180,11 @@ def row_maker(node: To) -> Callable[[Any, Any], tuple[str | None, int | None, by
     partition_place = place if node.partitioner is None else node.partitioner.place
 
     def row(key: Any, value: Any) -> tuple[str | None, int | None, bytes | None, bytes | None]:
-        topic = _text(topic_of(key, value), name, place) if topic_of else fixed
+        topic = topic_name(topic_of(key, value), name, place) if topic_of else fixed
         found = partition_of(key, value) if partition_of else None
         return (
             topic,
-            _number(found, name, partition_place),
+            partition_number(found, name, partition_place),
             _bytes(encode_key, key, name, place),
             _bytes(encode_value, value, name, place),
         )
@@ -194,20 +194,6 @@ def row_maker(node: To) -> Callable[[Any, Any], tuple[str | None, int | None, by
 
 def _called(function: Function | None, operator: str) -> Any:
     return None if function is None else caller(function, OFFERED, operator)
-
-
-def _text(found: Any, operator: str, place: str) -> str:
-    if not isinstance(found, str) or not found:
-        raise FunctionFailed(operator, place, f"{found!r:.100} is no name of a topic")
-    return found
-
-
-def _number(found: Any, operator: str, place: str) -> int | None:
-    if found is None:
-        return None
-    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found <= _PARTITION_MAX:
-        raise FunctionFailed(operator, place, f"{found!r:.100} is no number of a partition")
-    return found
 
 
 def _bytes(encode: Callable[[Any], bytes], given: Any, operator: str, place: str) -> bytes | None:

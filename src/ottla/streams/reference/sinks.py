@@ -6,7 +6,8 @@ from ottla.client.record import Record
 from ottla.streams.errors import FunctionFailed, TypeMismatch
 from ottla.streams.plan.node import Node
 from ottla.streams.plan.sinks import ForEach, To
-from ottla.streams.reference.calling import Called, loaded
+from ottla.streams.record_fields import partition_number, topic_name
+from ottla.streams.reference.calling import loaded
 from ottla.streams.reference.change import Change
 from ottla.streams.reference.stateless import called
 from ottla.streams.types.codec import decoder, encoder
@@ -39,8 +40,13 @@ class TopicSink:
 
     def write(self, change: Change) -> Written:
         """Return what is written."""
-        topic = self._node.topic if self._extractor is None else self._named(self._extractor, change)
-        partition = None if self._partitioner is None else self._partitioner(change.key, change.value)
+        name, topic, partition = self._node.name, self._node.topic, None
+        if self._extractor is not None:
+            found = self._extractor.raw(change.key, change.value)
+            topic = topic_name(found, name, self._extractor.place)
+        if self._partitioner is not None:
+            found = self._partitioner.raw(change.key, change.value)
+            partition = partition_number(found, name, self._partitioner.place)
         try:
             key, value = self._key.encoded(change.key), self._value.encoded(change.value)
         except TypeMismatch as error:
@@ -56,12 +62,6 @@ class TopicSink:
         )
         shown = raw._replace(key=self._key.decoded(key), value=self._value.decoded(value))
         return Written(self._node, shown, raw)
-
-    def _named(self, extractor: Called, change: Change) -> str:
-        found = extractor.raw(change.key, change.value)
-        if not isinstance(found, str) or not found:
-            raise extractor.failed(f"{found!r:.100} is no name of a topic")
-        return found
 
 
 class _Half:

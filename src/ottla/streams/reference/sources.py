@@ -1,23 +1,20 @@
 """Bytes of a topic become a record, or a dead letter."""
 
-import datetime
 from collections.abc import Callable
 from typing import Any
 
 from ottla.client.record import Record
 from ottla.streams.errors import FunctionFailed, StreamsError, Unreadable
 from ottla.streams.plan.sources import GlobalTableSource, Source
+from ottla.streams.record_fields import timestamp_ms
 from ottla.streams.reference.calling import Called
 from ottla.streams.reference.change import Change, Operator
 from ottla.streams.reference.keys import key_bytes
 from ottla.streams.types.codec import plain_decoder
-from ottla.streams.types.type import Instant
 
 # The headers of Kafka Streams' own dead letters.
 _HEADER = "__streams.errors."
 _EXCEPTION = f"{Unreadable.__module__}.{Unreadable.__qualname__}"
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_MILLISECOND = datetime.timedelta(milliseconds=1)
 
 Decode = Callable[[bytes], Any]
 
@@ -48,7 +45,8 @@ class Reader:
         if self._timestamp is None:
             return change
         try:
-            return change._replace(timestamp=self._milliseconds(self._timestamp, change))
+            said = self._timestamp.raw(change.key, change.value)
+            return change._replace(timestamp=timestamp_ms(said, self.node.name, self._timestamp.place))
         except FunctionFailed as failed:
             raise failed.located(*place) from failed.__cause__
 
@@ -74,17 +72,6 @@ class Reader:
             record.value,
             (*record.headers, *headers),
         )
-
-    def _milliseconds(self, call: Called, change: Change) -> int:
-        found = call.raw(change.key, change.value)
-        time: int | None = None
-        if isinstance(found, int) and not isinstance(found, bool):
-            time = found
-        elif isinstance(found, datetime.datetime):
-            time = (Instant().dump(found) - _EPOCH) // _MILLISECOND
-        if time is None or time < 0:
-            raise call.failed(f"{found!r:.100} is no timestamp: give milliseconds or a datetime")
-        return time
 
 
 class GlobalTable(Operator):
