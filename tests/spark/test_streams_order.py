@@ -45,15 +45,15 @@ def test_what_took_different_branches_is_written_in_its_order(spark: Any, middle
 
 
 def test_columns_spread_without_calling_python() -> None:
+    from ottla.streams.lowering.column_fan_out import are_columns_enough
     from ottla.streams.lowering.flow import Flow
-    from ottla.streams.lowering.spreading import is_spreadable
 
     for middle, spreads in ((lambda v: v >= 5, True), (lambda v: python(v) >= 5, False)):
         app = App("order")
         branched(app, middle)
         context: Any = type("Context", (), {"native": False, "wants_old": None})()
         flow = Flow(app.plan(), context)
-        assert is_spreadable(flow, flow.sources[0]) is spreads
+        assert are_columns_enough(flow, flow.sources[0]) is spreads
 
 
 class Marking(Processor):

@@ -8,8 +8,8 @@ E1  One app is one query. So every micro-batch is one transaction, whatever the 
 E2  Stages stand in a chain. What is for a later stage, or leaves the topology, passes a stage unopened, so nothing is
     computed twice, and a checkpoint depends on the chain alone, not on the sinks.
 E3  Rows of one key leave for one topic in the order in which Kafka Streams writes them: as the records that they come
-    of stood in their queue, and of one record depth first. The ways without state behind an origin are one pass, which
-    keeps that order; where rows of several origins meet, they are sorted by their places (`arrivals.py`).
+    of stood in their queue, and of one record depth first. The paths without state behind an origin are one pass, which
+    keeps that order; where rows of several origins meet, they are sorted by their lineages (`emission.py`).
 """
 
 from functools import reduce
@@ -20,17 +20,17 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
-from ottla.streams.lowering.arrivals import TAIL, Gates
+from ottla.streams.lowering.column_fan_out import are_columns_enough, column_fan_out
 from ottla.streams.lowering.context import Context
 from ottla.streams.lowering.datatypes import spark_type
-from ottla.streams.lowering.departing import Letters, Pass
+from ottla.streams.lowering.emission import TAIL, Layout
 from ottla.streams.lowering.envelope import schema
-from ottla.streams.lowering.fan import fan
-from ottla.streams.lowering.flow import End, Flow, Inlet, Reader
-from ottla.streams.lowering.leaving import in_order, unpacked, unpacked_in_order
+from ottla.streams.lowering.fan_out import paths_from
+from ottla.streams.lowering.flow import End, Flow, Reader, StageInput
 from ottla.streams.lowering.lower import Lowered, chained
+from ottla.streams.lowering.origin_pass import DeadLetters, OriginPass
 from ottla.streams.lowering.reading import clock, decode, readable, told
-from ottla.streams.lowering.spreading import is_spreadable, spread
+from ottla.streams.lowering.row_order import in_order, unpacked, unpacked_in_order
 from ottla.streams.lowering.stateful.host import Frame
 from ottla.streams.lowering.stateful.native import native_count
 from ottla.streams.lowering.stateful.parcels import PARCELS, Packing
@@ -46,7 +46,7 @@ from ottla.streams.plan.sources import Source
 from ottla.streams.plan.stateless import FlatMap, Map, SelectKey
 from ottla.streams.plan.topology import Plan
 
-# Where a row comes from (`arrivals.py`).
+# Where a row comes from (`emission.py`).
 _ROOT = [
     StructField("root_topic", StringType()),
     StructField("root_partition", IntegerType()),
@@ -72,7 +72,8 @@ class Execution:
                 self._letters[source] = len(self.outputs)
                 self.outputs.append(source)
         self._seen = tuple(each for each in self.flow.ends if not isinstance(each.node, To))
-        self.is_placed = bool(self.flow.stages) and not self.flow.is_straight
+        passes_by = any(not self.flow.is_alone(each) for each in self._letters)
+        self.has_lineage = bool(self.flow.stages) and (passes_by or not self.flow.is_straight)
         self._rows = StructType(
             [
                 StructField("output", IntegerType()),
@@ -80,21 +81,21 @@ class Execution:
                 *(StructField(f"seen_{each.number}", _record(each)) for each in self._seen),
             ]
         )
-        self.gates = self._made_gates()
+        self.layout = self._made_layout()
 
-    def _made_gates(self) -> Gates:
-        root = _ROOT if self.is_placed else []
-        entrances = {}
+    def _made_layout(self) -> Layout:
+        root = _ROOT if self.has_lineage else []
+        inputs = {}
         for stage in self.flow.stages:
-            for inlet in self.flow.inlets(stage):
-                fields = [*_inlet_schema(inlet).fields, *root]
-                entrances[inlet.number] = _arrow(StructType(fields)), stage.keys[inlet.side]
-        return Gates(
+            for stage_input in self.flow.inputs_of(stage):
+                fields = [*_input_schema(stage_input).fields, *root]
+                inputs[stage_input.number] = _arrow(StructType(fields)), stage.keys[stage_input.side]
+        return Layout(
             _arrow(StructType([*self._rows.fields, *root])),
             tuple(each.number for each in self._seen),
-            entrances,
+            inputs,
             self.context.partitions,
-            self.is_placed,
+            self.has_lineage,
         )
 
     @property
@@ -141,18 +142,18 @@ class Execution:
         if source in self._letters:
             assert self.context.dead_letters is not None
             number, topic = self._letters[source], self.context.dead_letters
-            if not is_packed and source.timestamp is None and is_spreadable(self.flow, entry):
-                return spread(self.flow, entry, raw, self._rows, (number, topic))
-            letters = Letters(number, topic, told)
-            ways = fan(self.flow, entry, self.context)
-            return self._passed(raw, Pass(ways, self.gates, is_packed, letters, clock(source)))
+            if not is_packed and source.timestamp is None and are_columns_enough(self.flow, entry):
+                return column_fan_out(self.flow, entry, raw, self._rows, (number, topic))
+            letters = DeadLetters(number, topic, told)
+            paths = paths_from(self.flow, entry, self.context)
+            return self._passed(raw, OriginPass(paths, self.layout, is_packed, letters, clock(source)))
         frame = readable(raw, source, self.context)
         return self._on(
             entry, lower_to_table(entry, [frame], self.context) if entry.is_table else frame, is_packed
         )
 
     def _on(self, origin: Node, frame: DataFrame, is_packed: bool) -> DataFrame:
-        """Return what comes of the records of an origin, as long as there is one way as columns."""
+        """Return what comes of the records of an origin, as long as there is one path as columns."""
         node, chain = origin, []
         readers = self.flow.readers(node)
         while len(readers) == 1 and isinstance(readers[0], Node):
@@ -162,27 +163,27 @@ class Execution:
         frame = chained(frame, origin, chain, self.context)
         if len(readers) == 1:
             return self._arrived(frame, chain, readers[0])
-        if not is_packed and is_spreadable(self.flow, node):
-            return spread(self.flow, node, frame, self._rows)
-        ways = fan(self.flow, node, self.context)
-        return self._passed(frame, Pass(ways, self.gates, is_packed))
+        if not is_packed and are_columns_enough(self.flow, node):
+            return column_fan_out(self.flow, node, frame, self._rows)
+        paths = paths_from(self.flow, node, self.context)
+        return self._passed(frame, OriginPass(paths, self.layout, is_packed))
 
-    def _passed(self, frame: DataFrame, made: Pass) -> DataFrame:
+    def _passed(self, frame: DataFrame, made: OriginPass) -> DataFrame:
         return frame.mapInArrow(made, PARCELS if made.is_packed else self._rows)
 
     def _arrived(self, frame: DataFrame, chain: list[Node], reader: Reader) -> DataFrame:
         if isinstance(reader, End):
             return self._left(frame, reader)
-        assert isinstance(reader, Inlet)
+        assert isinstance(reader, StageInput)
         stage, level = reader.stage, None
-        if self.is_placed:
+        if self.has_lineage:
             moves = any(isinstance(each, Map | FlatMap | SelectKey | Regroup) for each in chain)
             level = int(moves and not isinstance(stage.node, Process))
         # What is not needed does not go to Python at all.
         if not stage.values:
             frame = frame.where(F.col("key").isNotNull() & F.col("value").isNotNull())
         packing = Packing(reader.number, stage.keys[reader.side], self.context.partitions, level)
-        return frame.select(*_inlet_schema(reader).names).mapInArrow(packing, PARCELS)
+        return frame.select(*_input_schema(reader).names).mapInArrow(packing, PARCELS)
 
     def _left(self, frame: DataFrame, end: End) -> DataFrame:
         """Return rows of one end."""
@@ -207,12 +208,12 @@ class Execution:
             Frame(
                 stage.node.name,
                 context.partitions,
-                {each.number: each.side for each in self.flow.inlets(stage)},
+                {each.number: each.side for each in self.flow.inputs_of(stage)},
                 stage.keys,
                 stage.ranks,
                 stage.node.key,
-                fan(self.flow, stage.node, context),
-                self.gates,
+                paths_from(self.flow, stage.node, context),
+                self.layout,
                 n == len(stages),
                 stage.node.is_table and context.updates == "last",
             )
@@ -222,7 +223,7 @@ class Execution:
     def _through_stages(self, parcels: DataFrame) -> DataFrame:
         for stage, frame in zip(self.flow.stages, self.frames(), strict=True):
             parcels = transformed(parcels, stage.operator, frame, self.context)
-        if not self.is_placed:
+        if not self.has_lineage:
             return parcels.mapInArrow(unpacked, self._rows)
         if self.context.partitions == 1 or not self.flow.is_mixed:
             return parcels.mapInArrow(unpacked_in_order, self._rows)
@@ -246,10 +247,10 @@ def _record(end: End) -> StructType:
     return StructType([*(StructField(name, type) for name, type in known.items()), *tail])
 
 
-def _inlet_schema(inlet: Inlet) -> StructType:
+def _input_schema(stage_input: StageInput) -> StructType:
     """What comes into a stage by one of its inputs."""
-    stage = inlet.stage
-    given = stage.inputs[inlet.side]
+    stage = stage_input.stage
+    given = stage.inputs[stage_input.side]
     names = ("key", *(("value",) if stage.values else ()), *(("old",) if stage.olds else ()))
     types = {"key": given.key, "value": given.value, "old": given.value}
     tail = [schema(given)[name] for name in TAIL]

@@ -1,9 +1,9 @@
-"""How records flow through a topology: from origins, on ways without state, into stages and to ends.
+"""How records flow through a topology: from origins, on paths without state, into stages and to ends.
 
-    source ──► ways ──► stage 1 ──► ways ──► stage 2 ──► … ──► ends
+    source ──► paths ──► stage 1 ──► paths ──► stage 2 ──► … ──► ends
 
 W1  An origin is a source or a stage, which is an operator with state. Between them are only operators that remember
-    nothing, so what comes of one record on its ways is known from that record alone.
+    nothing, so what comes of one record on its paths is known from that record alone.
 W2  Stages stand in the order in which operators were said, each behind all that it reads. What is read by whom, and
     which ends there are, does not change it.
 W3  Who reads an operator is asked in the order in which the readers were said, as in Kafka Streams.
@@ -43,7 +43,7 @@ class End:
 
 
 @dataclass(frozen=True, eq=False)
-class Inlet:
+class StageInput:
     """One input of a stage. `number` is unique among all inputs of all stages, from 1 on."""
 
     number: int
@@ -51,11 +51,11 @@ class Inlet:
     side: int
 
 
-Reader: TypeAlias = Node | Inlet | End
+Reader: TypeAlias = Node | StageInput | End
 
 
 class Flow:
-    """The ways of a plan."""
+    """The paths of a plan."""
 
     def __init__(self, plan: Plan, context: Context) -> None:
         ends: tuple[Node, ...] = plan.sinks or plan.loose_ends
@@ -71,8 +71,8 @@ class Flow:
         self.native = next((each for each in found if each.stateful and context.native), None)
         made = {} if context.native else {each: stages_of(each, context) for each in found}
         self.stages = tuple(stage for each in made.values() for stage in each)
-        self._inlets = tuple(
-            Inlet(n, stage, side)
+        self._stage_inputs = tuple(
+            StageInput(n, stage, side)
             for n, (stage, side) in enumerate(
                 ((stage, side) for stage in self.stages for side in range(len(stage.inputs))), 1
             )
@@ -89,9 +89,9 @@ class Flow:
 
     def _reading(self, node: Node) -> Iterator[Reader]:
         yield from (end for end in self.ends if end.node is node)
-        inlets = [each for each in self._inlets if each.stage.inputs[each.side] is node]
+        inputs = [each for each in self._stage_inputs if each.stage.inputs[each.side] is node]
         for each in self._said:
-            yield from (inlet for inlet in inlets if self._owners[inlet.stage] is each and each in self._said)
+            yield from (one for one in inputs if self._owners[one.stage] is each)
             if each in self._owners.values() or each is self.native or node not in each.inputs:
                 continue
             if isinstance(each, SINKS):
@@ -99,9 +99,9 @@ class Flow:
             else:
                 yield from (each for one in each.inputs if one is node)
 
-    def inlets(self, stage: Stage) -> tuple[Inlet, ...]:
+    def inputs_of(self, stage: Stage) -> tuple[StageInput, ...]:
         """Return the inputs of a stage."""
-        return tuple(each for each in self._inlets if each.stage is stage)
+        return tuple(each for each in self._stage_inputs if each.stage is stage)
 
     def entry(self, source: Source) -> Node:
         """Return as which node the records of a source flow in: those of a table come as a stream to its stage."""
@@ -110,11 +110,11 @@ class Flow:
 
     def is_alone(self, source: Source) -> bool:
         """Whether nothing of a source comes into a stage."""
-        return not self._has_inlet(self.entry(source))
+        return not self._has_stage_input(self.entry(source))
 
-    def _has_inlet(self, node: Node) -> bool:
+    def _has_stage_input(self, node: Node) -> bool:
         return any(
-            isinstance(each, Inlet) or (isinstance(each, Node) and self._has_inlet(each))
+            isinstance(each, StageInput) or (isinstance(each, Node) and self._has_stage_input(each))
             for each in self.readers(node)
         )
 
@@ -125,7 +125,7 @@ class Flow:
         return (*entries, *(each.node for each in self.stages))
 
     def ends_of(self, origin: Node) -> tuple[End, ...]:
-        """Return the ends that ways lead to from an origin without a stage between."""
+        """Return the ends that paths lead to from an origin without a stage between."""
         found: dict[End, None] = {}
         for each in self.readers(origin):
             if isinstance(each, End):
@@ -144,7 +144,7 @@ class Flow:
 
     @property
     def is_straight(self) -> bool:
-        """Whether nothing passes a stage by: all that leaves comes out of the last one."""
+        """Whether no record passes a stage by on its way to an end: all of them come out of the last stage."""
         return not any(self.ends_of(each) for each in self.origins[:-1])
 
     @property

@@ -14,11 +14,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from ottla.streams import App
 from ottla.streams.lowering.context import Context
-from ottla.streams.lowering.departing import Pass
 from ottla.streams.lowering.envelope import schema
 from ottla.streams.lowering.execution import Execution
-from ottla.streams.lowering.fan import fan
-from ottla.streams.lowering.leaving import unpacked, unpacked_in_order
+from ottla.streams.lowering.fan_out import paths_from
+from ottla.streams.lowering.origin_pass import OriginPass
+from ottla.streams.lowering.row_order import unpacked, unpacked_in_order
 from ottla.streams.lowering.stateful.host import Host
 from ottla.streams.lowering.stateful.parcels import Parcel, batch_of
 from ottla.streams.plan.node import StreamNode
@@ -67,7 +67,7 @@ class Chain:
         flow = self.execution.flow
         for source in flow.sources:
             entry, is_alone = flow.entry(source), flow.is_alone(source)
-            made = Pass(fan(flow, entry, self._context), self.execution.gates, not is_alone)
+            made = OriginPass(paths_from(flow, entry, self._context), self.execution.layout, not is_alone)
             for (topic, partition), records in given.items():
                 if topic in source.topics:
                     found = list(made(self._batches(entry, topic, partition, records)))
@@ -79,7 +79,7 @@ class Chain:
             self._offsets[topic, partition] = self._offsets.get((topic, partition), 0) + len(records)
         for n, frame in enumerate(self.execution.frames()):
             parcels = self._staged(n, frame, parcels)
-        leave = unpacked_in_order if self.execution.is_placed else unpacked
+        leave = unpacked_in_order if self.execution.has_lineage else unpacked
         for label in dict.fromkeys(each.label for each in parcels):
             some = [each for each in parcels if each.label == label]
             rows += list(leave([batch_of(some)]))

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.streams import App, Store, Tumbling, within
+from ottla.streams.lowering.context import Context
+from ottla.streams.lowering.execution import Execution
 from ottla.streams.processor import Incoming, Processor, ProcessorContext
 from tests.unit.streams.stateful.chain import Chain, Given, run
 
@@ -204,3 +206,12 @@ def test_what_leaves_does_not_depend_on_shuffles(rows: list[tuple[str, str, int,
     app = App("all")
     everything(app)
     assert run(app, *batches_of(rows, [5]), seed=seed) == run(app, *batches_of(rows, [5]), seed=seed + 1)
+
+
+def test_dead_letters_that_pass_stages_have_a_lineage() -> None:
+    app = App("letters")
+    app.stream("t", value=int).group_by_key().count().to("counts")
+    spark: Any = None
+    for letters in (None, "dead"):
+        context = Context(spark, "letters", spark, 3, given={}, dead_letters=letters)
+        assert Execution(app.plan(), context).has_lineage is (letters is not None)

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.client.producer.murmur import partition_of
-from ottla.streams.lowering.arrivals import LEAVES, Arrivals, Departing, Gates, Place
-from ottla.streams.lowering.leaving import in_order
+from ottla.streams.lowering.emission import TO_OUTPUT, Emissions, Layout, Lineage, OriginRecord
+from ottla.streams.lowering.row_order import in_order
 from ottla.streams.lowering.stateful.division import divided
 from ottla.streams.lowering.stateful.keycode import key_code
 from ottla.streams.lowering.stateful.labels import labels, partition_called, spark_hash
@@ -291,7 +291,7 @@ def test_records_come_out_of_parcels_as_they_went_in() -> None:
         assert each.value == (None if value is None else (value["n"], value["names"]))
         assert each.at == (None if key is None else key.encode())
         assert each.headers == ([("h", b"1")] if offset % 2 else None)
-        assert each.place is None
+        assert each.lineage is None
 
 
 def test_values_that_stayed_behind_were_there() -> None:
@@ -320,11 +320,11 @@ ROOTED = [
 ]
 
 
-def gates(partitions: int) -> Gates:
+def layout(partitions: int) -> Layout:
     rows, entrance = ROWS, envelope([]).schema
     for name, type in ROOTED:
         rows, entrance = rows.append(pa.field(name, type)), entrance.append(pa.field(name, type))
-    return Gates(
+    return Layout(
         rows.serialize().to_pybytes(),
         (),
         {3: (entrance.serialize().to_pybytes(), type_of(str))},
@@ -333,18 +333,18 @@ def gates(partitions: int) -> Gates:
     )
 
 
-def test_what_arrives_is_packed_by_key_with_its_place() -> None:
-    given = gates(4)
-    arrivals = Arrivals(given)
+def test_what_arrives_is_packed_by_key_with_its_lineage() -> None:
+    given = layout(4)
+    emissions = Emissions(given)
     for n in range(20):
-        place = Place("t", 1, n, n)
-        record = Departing(f"k{n % 5}", (n, None), None, n, None, "op", 2, 100 + n, place)
-        row = (LEAVES, 7, "out", None, record.key.encode(), b"v", None)
-        arrivals.take(record, [row, (-3, record.key, record.value, None)])
+        place = Lineage("t", 1, n, n)
+        record = OriginRecord(f"k{n % 5}", (n, None), None, n, None, "op", 2, 100 + n, place)
+        row = (TO_OUTPUT, 7, "out", None, record.key.encode(), b"v", None)
+        emissions.take(record, [row, (-3, record.key, record.value, None)])
     labelled: dict[int, set[bytes]] = {}
     found = []
-    for parcel in packed(arrivals, given, None, count()):
-        if parcel.target == LEAVES:
+    for parcel in packed(emissions, given, None, count()):
+        if parcel.target == TO_OUTPUT:
             keys = unwrapped(parcel.data)["key"].to_pylist()
             labelled.setdefault(parcel.label, set()).update(keys)
         else:
@@ -357,22 +357,22 @@ def test_what_arrives_is_packed_by_key_with_its_place() -> None:
     for each in found:
         assert (each.topic, each.partition, each.offset) == ("op", 2, 100 + each.timestamp)
         # Its key was changed: it comes after all that its record did before.
-        assert each.place == Place("t", 1, each.timestamp, each.timestamp, b"\1" + b"\0\0\0\1")
+        assert each.lineage == Lineage("t", 1, each.timestamp, each.timestamp, b"\1" + b"\0\0\0\1")
 
 
-def test_rows_leave_in_the_order_of_their_places() -> None:
-    places = [
-        Place("t", 0, 5, 10),
-        Place("t", 0, 5, 10).further(0),
-        Place("t", 0, 5, 10).further(1),
-        Place("t", 0, 5, 10).further(1, 7),
-        Place("t", 0, 5, 10).further(2),
-        Place("t", 0, 5, 10).further(0, 1).through_topic(),
-        Place("u", 0, 9, 11),
-        Place("t", 0, 6, 9),  # later in its queue, though earlier in time
-        Place("u", 0, 10, 12),
+def test_rows_leave_in_the_order_of_their_lineages() -> None:
+    lineages = [
+        Lineage("t", 0, 5, 10),
+        Lineage("t", 0, 5, 10).further(0),
+        Lineage("t", 0, 5, 10).further(1),
+        Lineage("t", 0, 5, 10).further(1, 7),
+        Lineage("t", 0, 5, 10).further(2),
+        Lineage("t", 0, 5, 10).further(0, 1).through_topic(),
+        Lineage("u", 0, 9, 11),
+        Lineage("t", 0, 6, 9),  # later in its queue, though earlier in time
+        Lineage("u", 0, 10, 12),
     ]
-    rows = [(n, None, None, None, None, None, 0, *each) for n, each in enumerate(places)]
+    rows = [(n, None, None, None, None, None, 0, *each) for n, each in enumerate(lineages)]
     expected = [0, 1, 2, 3, 4, 5, 7, 6, 8]
     for seed in range(20):
         shuffled = random.Random(seed).sample(rows, len(rows))

@@ -4,7 +4,7 @@ Spark's group is the operator partition, not the key: so an operator sees the re
 has one stream time, reads the state of all of them in a few requests, and costs Spark a handful of rows.
 
 H1  Parcels for other stages, and those that leave the topology, pass unopened.
-H2  What flows out of the operator goes on its ways without state at once, in this process, up to the next stages and to
+H2  What flows out of the operator goes its paths without state at once, in this process, up to the next stages and to
     the ends. So each operator runs once, however many read it.
 
 When a query starts, Spark unpickles each host once in a process of its own, to be told which states there are, and
@@ -20,7 +20,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from ottla.streams.errors import FunctionFailed
-from ottla.streams.lowering.arrivals import Arrivals, Departing, Gates, Place, Ways, follow
+from ottla.streams.lowering.emission import Emissions, Layout, Lineage, OriginRecord, Paths, follow
 from ottla.streams.lowering.stateful.backing import BYTES, MapBacking
 from ottla.streams.lowering.stateful.keycode import key_code
 from ottla.streams.lowering.stateful.labels import partition_called
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Frame:
-    """What surrounds an operator: its name, its inputs, and the ways on from it."""
+    """What surrounds an operator: its name, its inputs, and the paths on from it."""
 
     name: str
     partitions: int
@@ -44,8 +44,8 @@ class Frame:
     keys: tuple[Type, ...]  # of each input
     ranks: tuple[int, ...]  # which input goes first at equal times
     key: Type  # of what flows out
-    ways: Ways
-    gates: Gates
+    paths: Paths
+    layout: Layout
     is_last: bool  # whether no stage follows
     collapse: bool = False  # whether one change a key and micro-batch flows out
 
@@ -100,9 +100,9 @@ class Host(StatefulProcessor):
                 operator.step(record)
             except FunctionFailed as failed:
                 raise failed.located(record.topic, record.partition, record.offset) from failed.__cause__
-            if record.place is not None:
+            if record.lineage is not None:
                 for n in range(done, len(operator.out)):
-                    operator.out[n] = operator.out[n]._replace(place=record.place.further(n))
+                    operator.out[n] = operator.out[n]._replace(lineage=record.lineage.further(n))
         operator.finish()
         if operator.now >= 0:
             for time in operator.alarms():
@@ -115,23 +115,23 @@ class Host(StatefulProcessor):
         yield from self._sent(out, label, partition)
 
     def _sent(self, out: Sequence[Output], label: int, partition: int) -> Iterator[Row]:
-        """Let what flows out go on its ways."""
+        """Let what flows out go on its paths."""
         from ottla.streams.lowering.stateful.parcels import packed
 
         frame = self._frame
-        frame.ways.begin()
-        arrivals = Arrivals(frame.gates)
-        follow(frame.ways, self._departing(out, partition), arrivals)
-        for parcel in packed(arrivals, frame.gates, label if frame.is_last else None, count()):
+        frame.paths.begin()
+        emissions = Emissions(frame.layout)
+        follow(frame.paths, self._origin_records(out, partition), emissions)
+        for parcel in packed(emissions, frame.layout, label if frame.is_last else None, count()):
             yield Row(**parcel._asdict())
 
-    def _departing(self, out: Sequence[Output], partition: int) -> Iterator[Departing]:
-        name, is_placed = self._frame.name, self._frame.gates.is_placed
+    def _origin_records(self, out: Sequence[Output], partition: int) -> Iterator[OriginRecord]:
+        name, has_lineage = self._frame.name, self._frame.layout.has_lineage
         for n, each in enumerate(out):
-            place = each.place
-            if place is None and is_placed:  # by the clock on the wall, so of no record
-                place = Place(name, partition, n, each.timestamp)
-            yield Departing(*each[:5], name, partition, n, place)
+            lineage = each.lineage
+            if lineage is None and has_lineage:  # by the clock on the wall, so of no record
+                lineage = Lineage(name, partition, n, each.timestamp)
+            yield OriginRecord(*each[:5], name, partition, n, lineage)
 
     def close(self) -> None:
         """Nothing is left open."""

@@ -1,8 +1,8 @@
-"""Records on their way through Spark's row machinery: a parcel is one row, with the records of one operator
+"""Records on their path through Spark's row machinery: a parcel is one row, with the records of one operator
 partition in it.
 
 transformWithState takes and gives rows one at a time, for about 20 µs each. So many records are put into one row before
-the shuffle, as an Arrow stream, and results come out the same way: Spark moves parcels, and records stay in Arrow.
+the shuffle, as an Arrow stream, and results come out the same path: Spark moves parcels, and records stay in Arrow.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ottla.streams.lowering.arrivals import LEAVES, ROOT, Arrivals, Gates, Place
+from ottla.streams.lowering.emission import ROOT, TO_OUTPUT, Emissions, Layout, Lineage
 from ottla.streams.lowering.stateful.division import divided
 from ottla.streams.lowering.stateful.keycode import key_code
 from ottla.streams.lowering.stateful.labels import labels
@@ -32,7 +32,7 @@ _RECORDS_MAX = 50_000
 
 
 class Parcel(NamedTuple):
-    """Records on their way: to the operator partition of that label, to that input of a stage or out of the topology.
+    """Records on their path: to the operator partition of that label, to that input of a stage or out of the topology.
 
     Parcels of one task are numbered, so that records that a flat_map made of one stay as they came.
     """
@@ -47,8 +47,8 @@ class Parcel(NamedTuple):
 class Packing:
     """Packs records for one input: by what type of key they are divided, and into how many partitions.
 
-    With `level`, records get a place (`arrivals.py`): they are as they come from a topic, and have gone through so many
-    topics between sub-topologies.
+    With `level`, records get a lineage (`emission.py`): they are as they come from a topic, and have gone through so
+    many topics between sub-topologies.
     """
 
     target: int
@@ -62,12 +62,12 @@ class Packing:
             if batch.num_rows:
                 table = pa.Table.from_batches([batch])
                 if self.level is not None:
-                    table = _placed(table, self.level)
+                    table = _with_lineage(table, self.level)
                 parts = divided_table(table, self.key, self.partitions)
                 yield batch_of(Parcel(label, self.target, part, wrapped(some)) for label, some in parts)
 
 
-def _placed(table: pa.Table, level: int) -> pa.Table:
+def _with_lineage(table: pa.Table, level: int) -> pa.Table:
     for name in ("topic", "partition", "offset", "timestamp"):
         table = table.append_column(f"root_{name}", table[name])
     return table.append_column("path", pa.repeat(pa.scalar(bytes((level,)), pa.binary()), table.num_rows))
@@ -111,15 +111,15 @@ def _by_number(
         yield names[int(number)], table.take(np.flatnonzero(found == number))
 
 
-def packed(arrivals: Arrivals, gates: Gates, label: int | None, parts: Iterator[int]) -> Iterator[Parcel]:
-    """Yield parcels of what has arrived. With `label`, rows that leave stay in that operator partition."""
-    for target, table in arrivals.tables():
-        if target != LEAVES:
-            divisions = divided_table(table, gates.entrances[target][1], gates.partitions)
+def packed(emissions: Emissions, layout: Layout, label: int | None, parts: Iterator[int]) -> Iterator[Parcel]:
+    """Yield parcels of what has emitted. With `label`, rows that leave stay in that operator partition."""
+    for target, table in emissions.tables():
+        if target != TO_OUTPUT:
+            divisions = divided_table(table, layout.inputs[target][1], layout.partitions)
         elif label is not None:
             divisions = iter(((label, table),))
         else:
-            divisions = divided_rows(table, gates.partitions)
+            divisions = divided_rows(table, layout.partitions)
         for name, some in divisions:
             for start in range(0, some.num_rows, _RECORDS_MAX):
                 yield Parcel(name, target, next(parts), wrapped(some.slice(start, _RECORDS_MAX)))
@@ -164,9 +164,9 @@ def opened(parcels: Sequence[tuple[int, bytes]], keys: Sequence[Type], ranks: Se
         stamps.append(np.array(lists["timestamp"], np.int64))
         # Values that stayed behind were there.
         lists.setdefault("value", [True] * count)
-        places: Iterable[Place | None] = nothing
+        lineages: Iterable[Lineage | None] = nothing
         if "path" in lists:
-            places = [Place(*each) for each in zip(*(lists[name] for name in ROOT), strict=True)]
+            lineages = [Lineage(*each) for each in zip(*(lists[name] for name in ROOT), strict=True)]
         fields = (
             lists.get(name, nothing)
             for name in ("key", "value", "timestamp", "old", "headers", "topic", "partition", "offset")
@@ -183,10 +183,10 @@ def opened(parcels: Sequence[tuple[int, bytes]], keys: Sequence[Type], ranks: Se
                 topic=topic,
                 partition=part,
                 offset=off,
-                place=place,
+                lineage=lineage,
             )
-            for at, place, key, value, timestamp, old, headers, topic, part, off in zip(
-                ats, places, *fields, strict=True
+            for at, lineage, key, value, timestamp, old, headers, topic, part, off in zip(
+                ats, lineages, *fields, strict=True
             )
         )
     queues = queue_numbers(np.concatenate(sides), topic_numbers(topics), np.concatenate(partitions))

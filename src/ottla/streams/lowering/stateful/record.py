@@ -11,17 +11,17 @@ class Record:
     """A record, or a change of a table, on its way into an operator.
 
     `side` is the number of the input it came by, `at` its key as bytes, None for a null key. `old` is set for changes.
-    `place` says where it comes from (`arrivals.py`), where that is wanted.
+    `lineage` says where it comes from (`emission.py`), where that is wanted.
     """
 
     __slots__ = (
         "at",
         "headers",
         "key",
+        "lineage",
         "offset",
         "old",
         "partition",
-        "place",
         "side",
         "timestamp",
         "topic",
@@ -41,7 +41,7 @@ class Record:
         topic: str | None = None,
         partition: int | None = None,
         offset: int | None = None,
-        place: Any = None,
+        lineage: Any = None,
     ) -> None:
         self.side = side
         self.key = key
@@ -53,7 +53,7 @@ class Record:
         self.topic = topic
         self.partition = partition
         self.offset = offset
-        self.place = place
+        self.lineage = lineage
 
     def __repr__(self) -> str:
         return f"Record({self.side}, {self.key!r}, {self.value!r}, {self.timestamp})"
@@ -67,4 +67,4 @@ class Output(NamedTuple):
     old: Any
     timestamp: int
     headers: Any = None
-    place: Any = None
+    lineage: Any = None

@@ -1,8 +1,8 @@
 """Rows on their way out of the chain of stages: out of their parcels, and into their order.
 
-L1  Rows whose key is the same are in one of Spark's partitions, in the order of their places: between queues the
+L1  Rows whose key is the same are in one of Spark's partitions, in the order of their lineages: between queues the
     earlier timestamp goes first, within a queue the offset, of one record the path.
-L2  Without places rows come out of one stage alone, and in the order in which they were put in.
+L2  Without lineages rows come out of one stage alone, and in the order in which they were put in.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from ottla.streams.lowering.arrivals import ROOT
+from ottla.streams.lowering.emission import ROOT
 from ottla.streams.lowering.stateful.order import merged, queue_numbers, topic_numbers
 from ottla.streams.lowering.stateful.parcels import unwrapped
 
@@ -23,7 +23,7 @@ def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def unpacked_in_order(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield rows in the order of their places."""
+    """Yield rows in the order of their lineages."""
     parcels = [
         (part, data)
         for batch in batches
@@ -34,7 +34,7 @@ def unpacked_in_order(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
 
 def in_order(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield rows in the order of their places, after a shuffle."""
+    """Yield rows in the order of their lineages, after a shuffle."""
     yield from _in_order([pa.Table.from_batches([batch]) for batch in batches])
 
 
@@ -47,7 +47,7 @@ def _in_order(tables: list[pa.Table]) -> Iterator[pa.RecordBatch]:
 
 
 def order(table: pa.Table) -> np.ndarray:
-    """Return the numbers of rows in the order of their places; those of one place stay as they are."""
+    """Return the numbers of rows in the order of their lineages; those of one lineage stay as they are."""
     numbers = topic_numbers(table["root_topic"].to_pylist())
     partitions, offsets, stamps = (
         np.array(table[f"root_{name}"].fill_null(0).to_pylist(), np.int64)

@@ -1,8 +1,8 @@
-"""All ways of one record from its origin, as Columns: one pass of Spark's own, where Python need not be called.
+"""All paths of one record from its origin, as Columns: one pass of Spark's own, where Python need not be called.
 
 Each operator adds columns beside those of the one that it reads: whether the record comes there, its key and its value.
 At the end the rows of all ends that it came to stand in one array, depth first, and the array is laid out (`explode`).
-So rows leave in the order of `fan.py`, and nothing is computed twice.
+So rows leave in the order of `fan_out.py`, and nothing is computed twice.
 
 Operators that make several records of one, and tables', are left to Python.
 """
@@ -14,8 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
 from ottla.streams.describe import functions_of
-from ottla.streams.lowering.arrivals import TAIL
 from ottla.streams.lowering.columns import computed, once
+from ottla.streams.lowering.emission import TAIL
 from ottla.streams.lowering.flow import End, Flow, Reader
 from ottla.streams.lowering.reading import letter_columns
 from ottla.streams.lowering.stateless import halves, kept, taken
@@ -28,8 +28,8 @@ _TRACED = (Branch, Filter, Map, MapValues, SelectKey)
 _THROUGH = (Merge, Repartition)
 
 
-def is_spreadable(flow: Flow, node: Node) -> bool:
-    """Whether Columns can do all that is on the ways from a node."""
+def are_columns_enough(flow: Flow, node: Node) -> bool:
+    """Whether Columns can do all that is on the paths from a node."""
     return not node.is_table and all(_is_plain(flow, each) for each in flow.readers(node))
 
 
@@ -41,21 +41,21 @@ def _is_plain(flow: Flow, reader: Reader) -> bool:
         return _is_traced(node) and encodable(node.key_serde) and encodable(node.value_serde)
     if not isinstance(reader, Node) or not isinstance(reader, (*_TRACED, *_THROUGH)):
         return False
-    return _is_traced(reader) and is_spreadable(flow, reader)
+    return _is_traced(reader) and are_columns_enough(flow, reader)
 
 
 def _is_traced(node: Node) -> bool:
     return all(each.expression is not None for each in functions_of(node))
 
 
-def spread(
+def column_fan_out(
     flow: Flow, node: Node, frame: DataFrame, rows: StructType, letters: tuple[int, str] | None = None
 ) -> DataFrame:
     """Return the rows of all ends that the records of a node come to.
 
     With `letters`, an output and a topic, the frame is what `decode` gave, and what cannot be read goes there.
     """
-    found = _Spread(flow, frame, rows)
+    found = _RowColumns(flow, frame, rows)
     there = F.lit(True)
     if letters is not None:
         found.frame = frame.withColumns({name: once(F.col(name)) for name in ("key", "value")})
@@ -67,7 +67,7 @@ def spread(
     return laid_out.select("row.*")
 
 
-class _Spread:
+class _RowColumns:
     """A frame that grows by columns."""
 
     def __init__(self, flow: Flow, frame: DataFrame, rows: StructType) -> None:
@@ -78,7 +78,7 @@ class _Spread:
         self._numbers = count()
 
     def out_of(self, node: Node, there: Column, given: dict[str, Column]) -> None:
-        """Go all ways from a node."""
+        """Go all paths from a node."""
         for each in self._flow.readers(node):
             if isinstance(each, End):
                 self.rows.append(F.when(there, self._row(each, given)))
