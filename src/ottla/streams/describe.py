@@ -27,6 +27,7 @@ from ottla.streams.plan.stateless import (
 )
 from ottla.streams.plan.tables import TableFilter, TableMapValues
 from ottla.streams.plan.topology import Plan
+from ottla.streams.types.walk import has_anything
 
 
 def described(name: str, plan: Plan) -> str:
@@ -88,7 +89,9 @@ def _how(node: Node) -> str:
 
 def _is_called(node: Node, function: Function) -> bool:
     """Whether Python calls a function: because of what it does, or because all of the operator is done by Python."""
-    return function.expression is None or not isinstance(node, BY_SPARK)
+    # Where nothing is known of a key, Python sees to it that equal ones are written alike.
+    by_python = isinstance(node, Map | FlatMap | SelectKey) and has_anything(node.key)
+    return function.expression is None or by_python or not isinstance(node, BY_SPARK)
 
 
 def _called(function: Function) -> str:
