@@ -78,12 +78,12 @@ def join_of_joined_tables(app: App) -> None:
     both.left_join(app.table("third"), pair).to("out")
 
 
-@TABLES.add(REFERRING)
+@TABLES.add(REFERRING, late_on_spark=False)
 def join_by_foreign_key(app: App) -> None:
     app.table("left").join(app.table("right"), pair, on=reference).to("out")
 
 
-@TABLES.add(REFERRING)
+@TABLES.add(REFERRING, late_on_spark=False)
 def left_join_by_foreign_key(app: App) -> None:
     app.table("left").left_join(app.table("right"), pair, on=reference).to("out")
 

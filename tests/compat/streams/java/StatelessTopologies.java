@@ -50,7 +50,8 @@ final class StatelessTopologies {
             ways.forEach((name, stream) -> stream.to(name.substring("to-".length())));
         });
         ALL.put("merge", builder ->
-            builder.stream("one", Texts.CONSUMED).merge(builder.stream("two", Texts.CONSUMED)).to("out"));
+            builder.stream("one", Texts.CONSUMED).mapValues(value -> Texts.pair("1", value))
+                .merge(builder.stream("two", Texts.CONSUMED).mapValues(value -> Texts.pair("2", value))).to("out"));
         ALL.put("peek", builder ->
             builder.stream("in", Texts.CONSUMED).peek((key, value) -> { }).to("out"));
         ALL.put("branch_to_one_topic", builder -> {
