@@ -207,6 +207,14 @@ def install(loaded: LoadedLog, id: SnapshotId) -> Fold:
     return fold
 
 
+def remove_older(loaded: LoadedLog, id: SnapshotId, warn: Callable[[str], None]) -> None:
+    """Remove the snapshots that one of the leader's has overtaken; what cannot be removed harms nobody."""
+    try:
+        loaded.snapshots.remove_before(id)
+    except OSError as error:
+        warn(f"older snapshots of the metadata stay until the next one comes: {error}")
+
+
 def not_the_voter(loaded: LoadedLog, settings: QuorumSettings) -> MetadataError:
     """Why a node that nobody else can be asked by may not lead."""
     named = ", ".join(map(str, sorted(loaded.membership.voters.by_id)))
