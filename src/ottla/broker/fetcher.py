@@ -10,7 +10,8 @@ F3  A partition that cannot be fetched rests, at first for a moment and then for
     session that the leader does not know though it has just been asked to begin one. Only the first cut after a
     success is followed up at once. So no answer whatsoever makes a loop of requests without a delay.
 F4  An answer is stored, and durable in the sense of the flush mode, before the next fetch goes out, for that one tells
-    the leader that it is: with `ack`, what all in sync are said to have survives the loss of power everywhere.
+    the leader that it is: with `ack`, what all in sync are said to have survives the loss of power everywhere. Nor is a
+    partition named whose end is not durable for another reason: it led until now, or followed in an earlier epoch.
 F5  In another life of this broker everything is named anew: a leader goes by the life in which it was last told of a
     partition, and one that is level would say nothing more.
 F6  An error that nobody foresaw is reported as a bug. If it is one partition's, that one rests, as in F3. If it is the
@@ -249,7 +250,15 @@ class Fetcher:
         try:
             if self._throttle.named and not followed.rests:
                 self._hold_back(followed)
-            return None if followed.rests or not followed.is_current else followed.place()
+            if followed.rests or not followed.is_current:
+                return None
+            partition = followed.partition
+            end_offset = partition.log.end_offset
+            if partition.durable_offset < end_offset:  # F4
+                followed.rests = True
+                partition.when_stored(end_offset, lambda _: self._resume(followed))
+                return None
+            return followed.place()
         except Exception as error:  # noqa: BLE001  # as in `_take`
             self._rest(followed)
             followed.partition.log.report_bug(error)
