@@ -305,7 +305,8 @@ class LogDirectory:
                     start_offsets[key] = self._start_offsets[key]
             else:
                 recovery_points[key] = log.recovery_point
-                if log.start_offset > log.first_base_offset:
+                # While a power loss may bring removed segments back, what is in them stays hidden by the checkpoint.
+                if log.start_offset > log.first_base_offset or log.has_unsynced_names:
                     start_offsets[key] = log.start_offset
         self._write_offsets(START_OFFSETS, start_offsets)
         self._write_offsets(RECOVERY_POINTS, recovery_points)

@@ -311,6 +311,7 @@ class LogFiles:
         del self._segments[:count]
         del self._bases[:count]
         paths: list[str] = []
+        self._sync.names_changed()
         for segment in gone:
             try:
                 segment.rename(names.DELETED)
@@ -380,6 +381,11 @@ class LogFiles:
             self.not_synced()
             raise
         self.synced(self.end_offset)
+
+    @property
+    def has_unsynced_names(self) -> bool:
+        """Whether a power loss might bring segments back that are gone."""
+        return self._sync.has_new_names
 
     @property
     def is_sync_due(self) -> bool:

@@ -6,6 +6,8 @@ L9  A truncation lowers the checkpoints of the directory first, then removes seg
 L12 A truncation first reads all that it has to know: should that fail, nothing is cut, and it may be tried again. One
     that breaks off once files have gone takes the directory offline, even for want of room or descriptors: the log in
     memory is then not the one that the next start would find.
+L14 Which files came and went with a truncation is synced before anything that is written after it counts as durable
+    (`Synchronizer`, Y2).
 """
 
 from bisect import bisect_right
@@ -78,6 +80,7 @@ class TruncatableLog(LogFiles):
         self._epochs.clear()
         self._producers.clear(offset)
         self._sync.truncated()
+        self._sync.created(segment.paths()[1:])
         self._activate(segment)
         if failure is not None:
             raise self.storage_error(failure) from failure

@@ -88,6 +88,18 @@ def unpin_all(files: Iterable[File]) -> None:
         raise failure
 
 
+class HeldDirectory(Protocol):
+    """A directory that is open, so that its names can be synced though descriptors run out."""
+
+    def sync(self) -> None:
+        """Make renames, removals and new names in it durable."""
+        ...
+
+    def close(self) -> None:
+        """Give the descriptor back."""
+        ...
+
+
 class Lock(Protocol):
     """An exclusive hold on a directory."""
 
@@ -161,6 +173,10 @@ class Disk(Protocol):
 
     def sync_dir(self, path: str) -> None:
         """Make renames and new names in a directory durable."""
+        ...
+
+    def hold_dir(self, path: str) -> HeldDirectory:
+        """Open a directory, for a thread that is to sync its names."""
         ...
 
     def sync_filesystem(self, path: str) -> bool:
@@ -272,6 +288,23 @@ class RealFile:
             os.close(fd)
 
 
+class RealDirectory:
+    """A directory of the operating system, open."""
+
+    __slots__ = ("_fd",)
+
+    def __init__(self, path: str) -> None:
+        self._fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def sync(self) -> None:
+        """Make renames, removals and new names in it durable."""
+        os.fsync(self._fd)
+
+    def close(self) -> None:
+        """Give the descriptor back."""
+        os.close(self._fd)
+
+
 class RealLock:
     """An flock on a lock file, as Kafka takes on `.lock`."""
 
@@ -373,11 +406,15 @@ class RealDisk:
 
     def sync_dir(self, path: str) -> None:
         """Make renames and new names in a directory durable."""
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        held = self.hold_dir(path)
         try:
-            os.fsync(fd)
+            held.sync()
         finally:
-            os.close(fd)
+            held.close()
+
+    def hold_dir(self, path: str) -> RealDirectory:
+        """Open a directory, for a thread that is to sync its names."""
+        return RealDirectory(path)
 
     def sync_filesystem(self, path: str) -> bool:
         """Make everything on the file system of `path` durable; False when this cannot be done, or not reliably."""
