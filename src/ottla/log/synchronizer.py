@@ -5,6 +5,7 @@ Y1  The recovery point moves over a segment's end only once that segment's index
 Y2  Names that came or went (by a roll, a truncation, retention) are synced before anything that was written after that
     counts as durable: a loss of power takes no new file away, and brings no removed one back.
 Y3  A sync that began before a truncation says nothing of what lies there now: whatever it named is named again.
+Y4  What is pinned is open: once a sync has begun in a thread, descriptors that run out do not make it fail.
 """
 
 from collections.abc import Iterable

@@ -23,6 +23,9 @@ from typing import Protocol
 
 Bytes = bytes | bytearray | memoryview
 
+# What a sync says that could not begin: nothing was tried, and nothing is lost by trying again.
+NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
+
 # Before, syncfs(2) kept silent about data that could not be written.
 _SYNCFS_SPEAKS_SINCE = (5, 8)
 
