@@ -74,8 +74,7 @@ class LogFiles:
     def __init__(
         self, home: Home, disk: Disk, path: str, topic: str, partition: int, config: LogConfig
     ) -> None:
-        self._home, self._config = home, config
-        self._disk, self.path = disk, path
+        self._home, self._config, self._disk, self.path = home, config, disk, path
         self.topic, self.partition = topic, partition
 
     # Coming into service
@@ -113,7 +112,7 @@ class LogFiles:
         self._install(loaded)
         if self.end_offset < recovery_point:
             # The end is lost. What is written in its place must not be vouched for by the checkpoint.
-            self._home.before_truncation(self, self.end_offset)
+            self._home.before_truncations([(self, self.end_offset)])
         if sync and self.has_unsynced_tail:
             self.sync()
 
@@ -381,11 +380,6 @@ class LogFiles:
             self.not_synced()
             raise
         self.synced(self.end_offset)
-
-    @property
-    def has_unsynced_names(self) -> bool:
-        """Whether a power loss might bring segments back that are gone."""
-        return self._sync.has_new_names
 
     @property
     def is_sync_due(self) -> bool:

@@ -9,9 +9,13 @@ Y4  What is pinned is open: once a sync has begun in a thread, descriptors that 
 """
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from ottla.log.segment import Segment
-from ottla.world.disk import Bytes, Disk, File, HeldDirectory
+from ottla.world.disk import Bytes, Disk, File
+
+if TYPE_CHECKING:
+    from ottla.world.held_directory import HeldDirectory
 
 
 class DirectoryNames:

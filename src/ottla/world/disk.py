@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Protocol
 
+from ottla.world.held_directory import HeldDirectory, RealDirectory
+
 Bytes = bytes | bytearray | memoryview
 
 # What a sync says that could not begin: nothing was tried, and nothing is lost by trying again.
@@ -89,18 +91,6 @@ def unpin_all(files: Iterable[File]) -> None:
             failure = failure or error
     if failure is not None:
         raise failure
-
-
-class HeldDirectory(Protocol):
-    """A directory that is open, so that its names can be synced though descriptors run out."""
-
-    def sync(self) -> None:
-        """Make renames, removals and new names in it durable."""
-        ...
-
-    def close(self) -> None:
-        """Give the descriptor back."""
-        ...
 
 
 class Lock(Protocol):
@@ -289,23 +279,6 @@ class RealFile:
         if self._fd >= 0 and not self._is_done:
             fd, self._fd = self._fd, -1
             os.close(fd)
-
-
-class RealDirectory:
-    """A directory of the operating system, open."""
-
-    __slots__ = ("_fd",)
-
-    def __init__(self, path: str) -> None:
-        self._fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-
-    def sync(self) -> None:
-        """Make renames, removals and new names in it durable."""
-        os.fsync(self._fd)
-
-    def close(self) -> None:
-        """Give the descriptor back."""
-        os.close(self._fd)
 
 
 class RealLock:

@@ -581,6 +581,7 @@ def test_a_follower_that_is_ahead_keeps_what_lies_within_the_leaders_range(clust
     fetcher = cluster.nodes[3].roles._following._fetchers[1]
     followed.rests = True
     fetcher._out_of_range(followed, 1)
+    cluster.settle()
     assert cluster.nodes[3].partition.log.end_offset == 1
     assert not followed.rests
     cluster.settle(1000)
