@@ -295,10 +295,27 @@ class LogDirectory:
     # Upkeep
 
     def checkpoint(self) -> None:
-        """Write recovery points and start offsets, if one has moved."""
-        for log in self.logs.values():
-            if not log.is_dormant and log.unsettled_bytes > _SETTLE_BYTES:
-                log.settle()
+        """Write recovery points and start offsets, if one has moved.
+
+        A log whose own files cannot be written keeps no other's points from the checkpoint; that is told in the end.
+        """
+        failure = self._settle_logs()
+        if self.offline is None:
+            self._checkpoint()
+        if failure is not None:
+            raise failure
+
+    def _settle_logs(self) -> BrokerError | None:
+        failure: BrokerError | None = None
+        for log in tuple(self.logs.values()):
+            if self.offline is None and not log.is_dormant and log.unsettled_bytes > _SETTLE_BYTES:
+                try:
+                    log.settle()
+                except OSError as error:
+                    failure = failure or log.storage_error(error)
+        return failure
+
+    def _checkpoint(self) -> None:
         recovery_points: dict[PartitionKey, int] = {}
         start_offsets: dict[PartitionKey, int] = {}
         for key, log in self.logs.items():

@@ -217,15 +217,12 @@ class LogFiles:
             return
         try:
             active.retire()
-            written = [
-                self._snapshots.take(base_offset, self._producers.snapshot()),
-                self._epochs.flush(),
-                *active.paths()[1:],
-            ]
+            # Each at once: should the rest fail, they are not written another time, and still have to be synced.
+            self._sync.written([self._snapshots.take(base_offset, self._producers.snapshot())])
+            self._sync.written([self._epochs.flush(), *active.paths()[1:]])
             segment = Segment.create(self._disk, self.path, base_offset)
         except OSError as error:
             raise self.storage_error(error) from error
-        self._sync.written(written)
         self._segments.append(segment)
         self._bases.append(base_offset)
         self._activate(segment)
