@@ -39,6 +39,7 @@ from ottla.partition.throttle import Throttle
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 from ottla.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from ottla.world.worker import InlineWorker, Worker
 
 _EPOCH_MAX = 2**31 - 1
 _EARLIEST_LOCAL = -4
@@ -63,14 +64,13 @@ class Fetcher:
         values: Callable[[], Mapping[str, Any]],
         report: Callable[[str], None],
         throttle: Throttle,
+        worker: Worker | None = None,
     ) -> None:
         self._throttle = throttle
         self._node_id = node_id
         self._broker_epoch = broker_epoch
         self._peer = peer
-        self._timers = timers
-        self._values = values
-        self._report = report
+        self._timers, self._values, self._report = timers, values, report
         self._followed: dict[Key, _Followed] = {}
         self._due: dict[Key, None] = {}
         self._named: set[Key] = set()  # what the session has
@@ -83,7 +83,7 @@ class Fetcher:
         self._failures = 0  # in a row
         self._bugs = 0  # in a row (F6)
         self._closed = False
-        self._truncations = Truncations(timers)
+        self._truncations = Truncations(timers, worker or InlineWorker())
 
     def __len__(self) -> int:
         return len(self._followed)

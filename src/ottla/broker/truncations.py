@@ -2,23 +2,30 @@
 
 L15 However many logs of a directory are to be cut at once, each of its checkpoints is written once for them.
     A turn of the loop cuts a few logs, so that nobody else waits for all of them.
+L16 No cut reads more than a little on the loop: what producers a log will have is read in a thread where that may take
+    long, with the log at rest.
 Z1  Whatever fails for one truncation, every other is made; each is told whether its checkpoints could be lowered.
 
     add() --> WAITING --end of the turn--> checkpoints lowered --> cut(None), a few a turn
-                                                |
-                                                +--> cut(error)
+                                                |               ^
+                                                +--> cut(error) +-- rewound in a thread
 """
 
 from collections.abc import Callable
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.broker.broker import Timers
 from ottla.log.truncation import lower_checkpoints
 from ottla.partition.partition import Partition
-from ottla.wire.errors import BrokerError
+from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.world.worker import Worker
+
+if TYPE_CHECKING:
+    from ottla.log.rewind import Rewind
 
 _CUTS_A_TURN = 16
+_INLINE_BYTES = 256 << 10
 
 Cut = Callable[[BrokerError | None], None]
 
@@ -33,10 +40,11 @@ class _Truncation(NamedTuple):
 class Truncations:
     """Those of one fetcher. A `cut` that raises has nobody to hear of it: it takes care of what may fail itself."""
 
-    __slots__ = ("_closed", "_timers", "_waiting")
+    __slots__ = ("_closed", "_timers", "_waiting", "_worker")
 
-    def __init__(self, timers: Timers) -> None:
+    def __init__(self, timers: Timers, worker: Worker) -> None:
         self._timers = timers
+        self._worker = worker
         self._waiting: dict[Partition, _Truncation] = {}
         self._closed = False
 
@@ -64,8 +72,39 @@ class Truncations:
             if error is None and count == _CUTS_A_TURN:
                 continue
             count += error is None
-            waiting.pop(partition).cut(error)
+            self._cut(partition, waiting.pop(partition), error)
             if self._closed:
                 return
         if waiting:
             self._timers.call_soon(self._step)
+
+    def _cut(self, partition: Partition, truncation: _Truncation, error: BrokerError | None) -> None:
+        log, cut = partition.log, truncation.cut
+        rewind: Rewind | None = None
+        if error is None:
+            try:
+                rewind = log.rewind_to(truncation.offset)
+            except BrokerError as failure:
+                error = failure
+        if rewind is None or rewind.size_bytes <= _INLINE_BYTES:
+            cut(error)
+            return
+        read = rewind
+
+        def done(_: object, failure: BaseException | None) -> None:
+            if self._closed:
+                return
+            if isinstance(failure, OSError):
+                cut(log.storage_error(failure))
+                return
+            if failure is not None:
+                log.report_bug(failure)
+                cut(BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, f"a truncation broke off: {failure!r}"))
+                return
+            log.rewound = read
+            try:
+                cut(None)
+            finally:
+                log.rewound = None
+
+        self._worker.run(read.run, done)

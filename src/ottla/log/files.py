@@ -12,6 +12,7 @@ import errno
 from bisect import bisect_right
 from collections.abc import Iterable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ottla.log import names, retention, swap
 from ottla.log.config import LogConfig
@@ -28,6 +29,9 @@ from ottla.log.tail import Tail
 from ottla.log.transaction_index import AbortedTransaction
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.world.disk import Disk, File
+
+if TYPE_CHECKING:
+    from ottla.log.rewind import Rewind
 
 TRY_AGAIN = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
 
@@ -52,6 +56,7 @@ class LogFiles:
         "partition",
         "path",
         "recovery_point",
+        "rewound",
         "start_offset",
         "topic",
         "topic_id",
@@ -76,6 +81,7 @@ class LogFiles:
     ) -> None:
         self._home, self._config, self._disk, self.path = home, config, disk, path
         self.topic, self.partition = topic, partition
+        self.rewound: Rewind | None = None  # what a thread has read for a truncation that is about to be made
 
     # Coming into service
 

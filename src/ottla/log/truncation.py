@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from ottla.log.files import LogFiles
 from ottla.log.producer_state import Producers
 from ottla.log.replay import load_newest, replay
+from ottla.log.rewind import Rewind, plan
 from ottla.log.segment import Segment
 from ottla.wire.errors import BrokerError
 
@@ -126,9 +127,23 @@ class TruncatableLog(LogFiles):
 
     def _producers_at(self, start_offset: int, offset: int) -> Producers:
         """Tell from snapshots and batches which producers the log will have when it is cut at `offset`."""
+        if self.rewound is not None and self.rewound.fits(offset, self.end_offset):
+            return self.rewound.producers
         producers = Producers(offset)
-        if self._producers.entries:  # without producers before the cut there are none after it, and nothing is read
+        if self._producers.entries:  # without producers before the cut there are none after it; nothing is read
             self._snapshots.remove_outside(start_offset, self.end_offset)
             self._report(load_newest(producers, self._snapshots, start_offset, offset))
             replay(producers, self._segments, offset)
         return producers
+
+    def rewind_to(self, offset: int) -> Rewind | None:
+        """Plan what a cut at `offset` has to read, so that a thread may do so; None where nothing has to be read."""
+        if not self._bases[0] <= offset < self.end_offset or not self._producers.entries:
+            return None
+        producers, start_offset = Producers(offset), min(self.start_offset, offset)
+        try:
+            self._snapshots.remove_outside(start_offset, self.end_offset)
+            self._report(load_newest(producers, self._snapshots, start_offset, offset))
+            return plan(self._disk, self.path, producers, self._segments, offset, self.end_offset)
+        except OSError as error:
+            raise self.storage_error(error) from error
