@@ -24,7 +24,7 @@ from ottla.world.worker import Worker
 if TYPE_CHECKING:
     from ottla.log.rewind import Rewind
 
-_CUTS_A_TURN = 16
+_CUTS_A_TURN = 8
 _INLINE_BYTES = 256 << 10
 
 Cut = Callable[[BrokerError | None], None]
