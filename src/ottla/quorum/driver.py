@@ -3,7 +3,8 @@
 V1  What a step wants written is written before the next step; `quorum-state` is on disk before the log is touched.
 V2  One sync is under way at a time. What was written meanwhile is synced by the next, and words that wait for bytes
     leave once those are synced, in the order in which they were said.
-V3  The first write or sync that fails ends it: nothing is said any more, and nothing is tried again.
+V3  The first write or sync that fails ends it: nothing is said any more, and nothing is tried again. A sync that could
+    not begin for want of descriptors is none that failed: it begins a moment later.
 V4  A snapshot that is fetched has its name only once it is whole, synced and sound.
 V5  No request and no answer of a peer ends it: one that Raft cannot take in is answered with an error, or taken for
     none.
@@ -51,10 +52,12 @@ from ottla.raft.snapshot import Chunk, SnapshotId
 from ottla.wire.apis import BY_KEY
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.message import Message
-from ottla.world.disk import pin_all
+from ottla.world.disk import NO_DESCRIPTORS, pin_all, unpin_all
 
 if TYPE_CHECKING:
     from ottla.world.disk import File
+
+_AGAIN_S = 0.1  # how soon a sync that could not begin is tried again
 
 Answered = Callable[[Message | ErrorCode], None]
 
@@ -295,7 +298,7 @@ class Driver:
         try:
             pin_all(files)
         except OSError as error:
-            self._fail(error)
+            self._not_synced(error)
             return
 
         def work() -> None:
@@ -303,13 +306,15 @@ class Driver:
                 file.sync()
 
         def done(_: object, error: BaseException | None) -> None:
-            for file in files:
-                file.pins -= 1
+            try:
+                unpin_all(files)
+            except OSError as failure:
+                error = error or failure
             if self._stopped:
                 return
             if error is not None:
                 # Whatever broke off, nobody can say what is on the disk, and nothing would ever be committed again.
-                self._fail(error if isinstance(error, OSError) else _broken_off("a sync", error))
+                self._not_synced(error if isinstance(error, OSError) else _broken_off("a sync", error))
                 return
             log.synced(min(end_offset, log.end_offset))
             self._syncing = self._written > number
@@ -318,6 +323,13 @@ class Driver:
             self._released(number)
 
         self._world.worker.run(work, done)
+
+    def _not_synced(self, error: OSError) -> None:
+        self._log.not_synced()
+        if error.errno in NO_DESCRIPTORS and self._world.call_later is not None:
+            self._world.call_later(_AGAIN_S, self._sync)  # V3
+        else:
+            self._fail(error)
 
     def _released(self, number: int) -> None:
         leaves = [word for waits_for, word in self._held if waits_for <= number]

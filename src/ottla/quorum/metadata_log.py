@@ -1,6 +1,6 @@
 """The log `__cluster_metadata-0`: opened, read, and folded as far as it is committed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -52,7 +52,7 @@ class MetadataHome:
         for path in paths:
             self._disk.remove(path)
 
-    def before_truncation(self, log: LogFiles, offset: int) -> None:
+    def before_truncations(self, cuts: Sequence[tuple[LogFiles, int]]) -> None:
         """Have nothing to lower: recovery begins at the newest snapshot, and what a snapshot covers is never cut."""
 
     def fail(self, error: OSError) -> None:
