@@ -7,6 +7,8 @@ I2  No object is made of a record and no compressed batch is ever whole in memor
 I3  What is made of a batch is limited by `ottla.max.decompressed.message.bytes` and `ottla.max.message.records`.
 I4  On the loop a look takes no more than a few milliseconds. A batch that would take longer is `Postponed`: whoever has
     a thread calls `inspect` there, and hands the result to `Log.append`.
+I5  What was found in a batch is of use for that batch alone: it carries the batch's checksum and length, and an append
+    of another batch with it is refused.
 
 The loop takes on 2 MB of plain records, or 128 KB of compressed ones that hold no more than 256 KB and 32,768 records,
 or 16 KB to be compressed anew.
@@ -41,6 +43,13 @@ class Inspected(NamedTuple):
     config: LogConfig
     max_timestamp: int
     body: bytes | None  # the records in the topic's codec, where that is another
+    crc: int  # this and the length: of which batch it speaks (I5)
+    length: int
+
+    def check_is_of(self, header: Header) -> None:
+        """Raise AssertionError unless this was found in the batch with that header."""
+        if self.crc != header[4] or self.length != header[1]:
+            raise AssertionError("what was found in one batch is no word about another")
 
 
 def inspect(
@@ -59,7 +68,7 @@ def inspect(
     is_unseen = codec is not Codec.NONE and not is_recompressed and not looks_into(config)
     if is_unseen and earliest <= header[7] and header[8] <= latest:
         _check_append_time(header, config)
-        return Inspected(config, header[8], None)
+        return Inspected(config, header[8], None, header[4], header[1])
     if codec and header[12] > config.max_message_records:
         raise BrokerError(
             ErrorCode.MESSAGE_TOO_LARGE,
@@ -102,7 +111,7 @@ def inspect(
             ErrorCode.MESSAGE_TOO_LARGE,
             f"batch has more bytes as {target.name} than max.message.bytes, {config.max_message_bytes}",
         )
-    return Inspected(config, walk.max_time, remade)
+    return Inspected(config, walk.max_time, remade, header[4], header[1])
 
 
 def looks_into(config: LogConfig) -> bool:

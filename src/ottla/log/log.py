@@ -175,6 +175,8 @@ class Log(ReadableLog):
             header = check_client_batch(records, config)
             if isinstance(inspected, BrokerError):
                 raise BrokerError(inspected.code, inspected.message, inspected.records)
+            if inspected is not None:
+                inspected.check_is_of(header)
             size = length + LOG_OVERHEAD
             records = memoryview(records)[:size]
             if inspected is None or inspected.config != config:

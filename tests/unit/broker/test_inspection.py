@@ -8,6 +8,7 @@ import pytest
 from ottla.broker.apis import list_offsets, produce
 from ottla.broker.share_begin import reset_offset
 from ottla.log.lookup import Candidate
+from ottla.log.validation import inspect_client_batch
 from ottla.partition.copy import cut_to
 from ottla.wire.batch import BATCH_HEADER_SIZE, Batch, assemble, build_batch
 from ottla.wire.compression import Codec
@@ -343,3 +344,43 @@ def test_a_search_that_waits_holds_no_batch(world, monkeypatch):
     codes = {reply._message.topics[0].partitions[0].error_code for reply in replies}
     assert codes == {ErrorCode.NOT_LEADER_OR_FOLLOWER}
     assert len(reads) == 1
+
+
+def two_long(world, first, second):
+    """A request with a long batch for each of two partitions, as a connection gets it."""
+    body = ProduceRequest.TopicProduceData.PartitionProduceData
+    data = ProduceRequest.TopicProduceData(
+        topic_id=world.partitions[0].topic_id,
+        partition_data=[
+            body(index=index, records=memoryview(bytearray(records)))
+            for index, records in enumerate((first, second))
+        ],
+    )
+    request = ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[data])
+    return produce.API.handle(request, 13, world.clients[0], world.station.broker)
+
+
+def test_a_batch_that_is_dropped_before_another_is_done_takes_nothing_of_its_result(world):
+    """The second was dropped while the first was in the thread, and was stored with what was found in the first."""
+    spoilt = LONG[BATCH_HEADER_SIZE:]
+    spoilt[-1] ^= 1
+    unreadable = assemble(Batch.parse(LONG), spoilt)
+    reply = two_long(world, LONG, unreadable)
+    requests = world.clients[0].connections.requests
+    requests.add_queued(requests.bytes_max)
+    world.clients[0].connection_lost(None)
+    inspect(world)
+    parts = reply._message.responses[0].partition_responses
+    assert [part.error_code for part in parts] == [ErrorCode.NONE, ErrorCode.NETWORK_EXCEPTION]
+    assert [partition.log.end_offset for partition in world.partitions[:2]] == [1, 0]
+    stored = world.partitions[0].log.read(0, 1 << 20, 1)
+    assert bytes(stored)[BATCH_HEADER_SIZE:] == bytes(LONG)[BATCH_HEADER_SIZE:]
+
+
+def test_what_was_found_in_one_batch_is_no_word_about_another(world):
+    log = world.partitions[0].log
+    found = inspect_client_batch(LONG, log.config, NOW)
+    with pytest.raises(AssertionError):
+        log.append(bytearray(KEYLESS), 0, NOW, inspected=found)
+    assert log.end_offset == 0
+    assert log.append(bytearray(LONG), 0, NOW, inspected=found).end_offset == 1

@@ -171,30 +171,30 @@ class _Appending:
     def _inspect(self, now_ms: int) -> None:
         """Have each batch looked through, in a turn of its own; then go on with all of them."""
         postponed, self._postponed = self._postponed, []
-        results: list[Inspected | BrokerError] = []
+        results: dict[int, Inspected | BrokerError] = {}  # by the number of the batch: they come in any order
 
-        def done(result: Inspected | BrokerError | None, error: BaseException | None) -> None:
+        def done(number: int, result: Inspected | BrokerError | None, error: BaseException | None) -> None:
             if isinstance(error, ConnectionError):
                 result = BrokerError(ErrorCode.NETWORK_EXCEPTION, "the client has gone")
             elif result is None:
                 self._broker.failed(error or AssertionError("no result"))
                 result = BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR)
-            results.append(result)
+            results[number] = result
             if len(results) == len(postponed):
-                self._inspected(postponed, results)
+                self._inspected([(each, results[at]) for at, each in enumerate(postponed)])
 
-        for each in postponed:
+        for number, each in enumerate(postponed):
             begin = partial(partial, _inspected, each, now_ms)
-            self._broker.inspections.submit(self._connection, Job(begin, done, self._outlives))
+            self._broker.inspections.submit(self._connection, Job(begin, partial(done, number), self._outlives))
 
     def _outlives(self) -> bool:
         """Whether its batches are stored though its client has gone: those that nobody has room for are not."""
         return not self._connection.connections.requests.has_long_queue
 
-    def _inspected(self, postponed: "list[_Postponed]", results: list[Inspected | BrokerError]) -> None:
+    def _inspected(self, found: "list[tuple[_Postponed, Inspected | BrokerError]]") -> None:
         try:
             now_ms = self._broker.clock.now_ms()
-            for (topic, wanted, part, _, _), result in zip(postponed, results, strict=True):
+            for (topic, wanted, part, _, _), result in found:
                 self._append(topic, wanted, part, now_ms, result)
             if self._postponed:
                 self._inspect(now_ms)  # the topic's settings have changed
