@@ -384,3 +384,29 @@ def test_what_was_found_in_one_batch_is_no_word_about_another(world):
         log.append(bytearray(KEYLESS), 0, NOW, inspected=found)
     assert log.end_offset == 0
     assert log.append(bytearray(LONG), 0, NOW, inspected=found).end_offset == 1
+
+
+def test_a_batch_that_waits_for_the_thread_keeps_nothing_else_of_its_request(world):
+    """It kept the frame it came in: 90 MB for each of some KB."""
+    body = ProduceRequest.TopicProduceData.PartitionProduceData
+    data = ProduceRequest.TopicProduceData(topic_id=world.partitions[0].topic_id)
+    frame = bytearray(LONG) + bytes(1 << 20)
+    view = memoryview(frame)
+    data.partition_data = [
+        body(index=0, records=view[: len(LONG)]),
+        body(index=1, records=memoryview(batch())),
+        body(index=99, records=view[len(LONG) :]),
+        *(body(index=100 + number) for number in range(200)),
+    ]
+    request = ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[data])
+    view.release()
+    reply = produce.API.handle(request, 13, world.clients[0], world.station.broker)
+    assert world.partitions[1].log.end_offset == 1
+    assert sum(part.records is not None for part in data.partition_data) == 1
+    frame.clear()  # nobody looks at it any more, or this would raise BufferError
+    requests = world.clients[0].connections.requests
+    assert requests.queued == len(LONG) + 103 * 512, "and the partitions that it names count, if they are many"
+    inspect(world)
+    parts = reply._message.responses[0].partition_responses
+    assert [part.error_code for part in parts[:2]] == [ErrorCode.NONE] * 2 and parts[2].error_code
+    assert requests.queued == 0

@@ -15,8 +15,9 @@ from ottla.broker.broker import Broker
 from ottla.broker.durable import ALL, Durable, Part, Waits
 from ottla.broker.express import express
 from ottla.broker.fair_queue import Job
+from ottla.broker.kept_request import KeptRequest, hopeless
 from ottla.broker.leader_hint import TOLD_WITH, Hint, hint
-from ottla.broker.verification import Verified, doubtful, verify
+from ottla.broker.verification import Doubted, Verified, doubtful, verify
 from ottla.channel.connection import Connection
 from ottla.log.config import LogConfig
 from ottla.log.inspection import Inspected, PostponedError
@@ -55,45 +56,27 @@ def handle(
             return _Appending(request, version, connection, broker, error, None).begin()
         if doubted is not None:
             pending = Pending() if request.acks else None
-            verify(
-                doubted,
-                version,
-                broker,
-                lambda verified: _append_verified(request, version, connection, broker, verified, pending),
-            )
-            if pending is None and doubted.producer_id in broker.verifying:
-                connection.mute()  # nobody waits for an answer, so that this is all that holds the peer back
+            _Appending(request, version, connection, broker, None, pending).look_up(doubted)
             return pending
     return _Appending(request, version, connection, broker, None, None).begin()
-
-
-def _append_verified(
-    request: ProduceRequest,
-    version: int,
-    connection: Connection,
-    broker: Broker,
-    verified: Verified,
-    pending: Pending | None,
-) -> None:
-    _Appending(request, version, connection, broker, verified, pending).begin_later()
-    if pending is None and connection.muted and id(connection) not in broker.inspecting:
-        connection.unmute()
 
 
 class _Appending:
     """The batches of one request on their way into their logs.
 
-    A batch that is too long to be looked through on the loop waits until a thread has done that. The connection is mute
-    meanwhile, so that nothing overtakes it; all that may have changed by then is asked again.
+    A batch that is too long to be looked through on the loop waits until a thread has done that, and one that begins a
+    transaction may wait for its coordinator. The connection is mute meanwhile, so that nothing overtakes it; all that
+    may have changed by then is asked again.
     """
 
     __slots__ = (
         "_broker",
         "_connection",
+        "_hopeless",
+        "_kept",
         "_leaders",
         "_pending",
         "_postponed",
-        "_queued_bytes",
         "_refused",
         "_request",
         "_topics",
@@ -123,7 +106,35 @@ class _Appending:
         self._refused = False
         self._leaders: dict[int, Hint] = {}
         self._postponed: list[_Postponed] = []
-        self._queued_bytes = 0  # copied, for the thread
+        self._kept = KeptRequest(request, connection)
+        self._hopeless: dict[int, BrokerError] = {}  # why a batch was not kept, by the identity of its part
+
+    def look_up(self, doubted: Doubted) -> None:
+        """Have the coordinator asked, and begin then; nothing else of this connection is served before."""
+        connection = self._connection
+        self._hopeless = hopeless(self._request, self._version, self._broker)
+        self._kept.keep(without=self._hopeless)
+        connection.on_close.append(self._client_gone)
+        verify(doubted, self._version, self._broker, self._looked_up)
+        if self._verified is None:
+            connection.mute()
+
+    def _looked_up(self, verified: Verified) -> None:
+        connection = self._connection
+        if self._client_gone in connection.on_close:
+            connection.on_close.remove(self._client_gone)
+        self._verified = verified
+        self.begin_later()
+        if connection.muted and id(connection) not in self._broker.inspecting:
+            connection.unmute()
+
+    def _client_gone(self) -> None:
+        """Give up what waits for the coordinator, where too much waits already."""
+        if not self._outlives():
+            gone = BrokerError(ErrorCode.NETWORK_EXCEPTION, "the client has gone")
+            for topic in self._request.topic_data:
+                self._hopeless.update((id(part), gone) for part in topic.partition_data)
+            self._kept.drop()
 
     def begin(self) -> ProduceResponse | Pending | None:
         """Append what may be, and return what to say of it if that is known."""
@@ -141,17 +152,20 @@ class _Appending:
                 self._append(topic, wanted, part, now_ms, None)
             self._topics.append(_topic(name=topic.name, topic_id=topic.topic_id, partition_responses=parts))
         if not self._postponed:
+            self._kept.release()
             return self._answer()
         if self._pending is None and self._request.acks:
             self._pending = Pending()
-        for each in self._postponed:  # the buffer is the next request's
-            each.wanted.records = memoryview(bytearray(each.wanted.records or b""))
-            self._queued_bytes += len(each.wanted.records)
-        self._connection.connections.requests.add_queued(self._queued_bytes)
+        self._kept.keep(without=self._settled())  # the buffer is the next request's
         self._broker.inspecting[id(self._connection)] = deque()
         self._connection.mute()
         self._inspect(now_ms)
         return self._pending
+
+    def _settled(self) -> set[int]:
+        """Return the identities of the parts of which no batch waits for the thread."""
+        parts = {id(part) for topic in self._request.topic_data for part in topic.partition_data}
+        return parts.difference(id(each.wanted) for each in self._postponed)
 
     def begin_later(self) -> None:
         """As `begin`, where nobody else would give up on a request that breaks."""
@@ -162,6 +176,7 @@ class _Appending:
 
     def _fail(self, error: Exception) -> None:
         """Give up on this request alone."""
+        self._kept.release()
         if self._pending is not None:
             self._pending.fail(error)
         else:
@@ -207,7 +222,7 @@ class _Appending:
     def _let_on(self) -> None:
         """Have those served that came behind, in their order."""
         inspecting, connection = self._broker.inspecting, self._connection
-        connection.connections.requests.add_queued(-self._queued_bytes)
+        self._kept.release()
         behind = inspecting.pop(id(connection))
         while behind:
             behind.popleft()()
@@ -243,6 +258,10 @@ class _Appending:
                 raise BrokerError(ErrorCode.INVALID_REQUIRED_ACKS)
             if isinstance(self._verified, BrokerError):
                 raise BrokerError(self._verified.code, self._verified.message)
+            if id(wanted) in self._hopeless:
+                error = self._hopeless[id(wanted)]
+                tried = True
+                raise type(error)(error.code, error.message, error.records)
             records = wanted.records
             verification = None
             if records is None:
