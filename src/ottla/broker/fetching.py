@@ -194,8 +194,8 @@ class Fetch:
             part.aborted_transactions = [] if self._committed else None
             if (
                 self._committed
-                and (data := part.records)
-                and (aborted := log.aborted_transactions(offset, end_offset, data))
+                and (found := part.records)
+                and (aborted := log.aborted_transactions(offset, end_offset, found))
             ):
                 part.aborted_transactions = [
                     Aborted(producer_id=producer_id, first_offset=first) for producer_id, first in aborted
