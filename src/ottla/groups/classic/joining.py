@@ -6,9 +6,9 @@ J2  A static member that comes without an id takes the seat of its earlier self,
     and would choose the same protocol, nobody else has to notice.
 J3  A stable group is called together again only by its leader, by a member that says something new of itself,
     or by someone new.
-J4  What the members of a group say of themselves stays within METADATA_BYTES_MAX: a join that brings more than
-    METADATA_BYTES_FREE, names of protocols and all, is refused beyond it, as where the group has too many members. What the members of all groups
-    hold is bounded by `groups.py` (L4). A member names at most PROTOCOLS_MAX protocols: clients have a handful.
+J4  What the members of a group say of themselves stays within METADATA_BYTES_MAX, names of protocols and all: a join
+    that brings more than METADATA_BYTES_FREE is refused beyond it, as where the group has too many members. What the
+    members of all groups hold is bounded by `groups.py` (L4). A member names at most PROTOCOLS_MAX protocols.
 """
 
 import uuid
