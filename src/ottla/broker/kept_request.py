@@ -1,4 +1,6 @@
-"""What is kept of a Produce that waits, for the word of a coordinator or for a thread.
+"""The batches of a Produce: one for each partition, and what is kept of them while they wait.
+
+They wait for the word of a coordinator, or for a thread.
 
 R1  Nothing is kept but the batches that may still be stored, as copies: the rest of the frame goes back at once.
 R2  What is kept is counted with the requests that are not whole (ADR 0050), until the request is done with.
@@ -90,3 +92,24 @@ def hopeless(request: ProduceRequest, version: int, broker: Broker) -> dict[int,
             except BrokerError as error:
                 refused[id(part)] = error.with_traceback(None)  # which would keep the frame
     return refused
+
+
+def once_each(request: ProduceRequest, version: int) -> None:
+    """Leave of each partition the batch that was named last, as Kafka does: one partition takes one batch a request."""
+    topics = request.topic_data
+    if len(topics) == 1 and len(topics[0].partition_data) == 1:
+        return
+    is_by_id = version >= _BY_ID_SINCE
+    last: dict[tuple[str | bytes, int], int] = {}
+    count = 0
+    for topic in topics:
+        name = topic.topic_id if is_by_id else topic.name
+        count += len(topic.partition_data)
+        for part in topic.partition_data:
+            last[name, part.index] = id(part)
+    if len(last) == count:
+        return
+    kept = set(last.values())
+    for topic in topics:
+        topic.partition_data = [part for part in topic.partition_data if id(part) in kept]
+    request.topic_data = [topic for topic in topics if topic.partition_data]

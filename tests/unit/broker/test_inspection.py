@@ -158,16 +158,64 @@ def test_an_error_of_our_own_is_told_and_holds_up_nobody(world, monkeypatch):
     assert isinstance(world.station.broker.last_failure, RuntimeError)
 
 
+def to_many(world, batches, indexes=None):
+    """Send a batch to each partition of a topic, in one request, and return what is told of them."""
+    topic = world.station.create("many", partitions=len(batches))
+    body = ProduceRequest.TopicProduceData.PartitionProduceData
+    data = ProduceRequest.TopicProduceData(
+        topic_id=topic.id,
+        partition_data=[
+            body(index=index, records=memoryview(bytearray(records)))
+            for index, records in zip(indexes or range(len(batches)), batches, strict=True)
+        ],
+    )
+    request = ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[data])
+    return produce.API.handle(request, 13, world.clients[0], world.station.broker)
+
+
+def stored(world):
+    log = world.station.table.by_name
+    count = len(world.station.broker.image.topics.by_name["many"].partitions)
+    return [log("many", index).log.end_offset for index in range(count)]
+
+
+SMALL_ZSTD = build_batch([Record(0, NOW, b"k", bytes(250_000), ())], codec=Codec.ZSTD)
+MANY_RECORDS = build_batch([Record(number, NOW, None, b"", ()) for number in range(70_000)])
+
+
+@pytest.mark.parametrize(("made", "on_loop"), [(SMALL_ZSTD, 17), (MANY_RECORDS, 4)])
+def test_what_the_loop_looks_through_is_limited_for_a_request_too(world, made, on_loop):
+    """Each of 160,000 batches of 98 bytes was little: together they took 12 s."""
+    reply = to_many(world, [made] * 20)
+    assert sum(map(bool, stored(world))) == on_loop
+    assert not world.transports[0].reading
+    while world.station.broker.inspector.jobs:
+        inspect(world)
+    assert all(stored(world))
+    assert {part.error_code for part in reply._message.responses[0].partition_responses} == {ErrorCode.NONE}
+    assert world.clients[0].connections.requests.queued == 0
+
+
+def test_requests_as_producers_send_them_are_looked_through_on_the_loop(world):
+    value = b"%064d" % 7 * 16
+    records = [Record(number, NOW, b"k", value, ()) for number in range(50)]
+    to_many(world, [build_batch(records, codec=codec) for codec in (Codec.NONE, Codec.LZ4) for _ in range(30)])
+    assert all(stored(world))
+
+
+def test_of_a_partition_that_is_named_twice_the_last_batch_counts(world):
+    """As in Kafka, which keeps them by partition; here each was stored, as many as a request had room for."""
+    two = build_batch([Record(number, NOW, b"k", b"v", ()) for number in range(2)])
+    reply = to_many(world, [batch(), batch(), two], indexes=(0, 1, 0))
+    assert stored(world) == [2, 1, 0]
+    parts = reply.responses[0].partition_responses
+    assert [(part.index, part.error_code, part.base_offset) for part in parts] == [(1, 0, 0), (0, 0, 0)]
+
+
 def test_connections_take_turns_with_batches_too(world):
     """All batches of a request were looked through before the one of another."""
     broker = world.station.broker
-    body = ProduceRequest.TopicProduceData.PartitionProduceData
-    data = ProduceRequest.TopicProduceData(
-        topic_id=world.partitions[0].topic_id,
-        partition_data=[body(index=0, records=memoryview(LONG)) for _ in range(20)],
-    )
-    request = ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[data])
-    many = produce.API.handle(request, 13, world.clients[0], broker)
+    many = to_many(world, [LONG] * 20)
     send(world, 1, LONG)
     for _ in range(3):
         assert len(broker.inspector.jobs) == 1
@@ -177,7 +225,7 @@ def test_connections_take_turns_with_batches_too(world):
     while broker.inspector.jobs:
         inspect(world)
     parts = many._message.responses[0].partition_responses
-    assert [(part.error_code, part.base_offset) for part in parts] == [(0, n) for n in range(1, 21)]
+    assert [(part.error_code, part.base_offset) for part in parts] == [(0, 0)] * 20
     assert not broker.inspecting
 
 

@@ -1,9 +1,11 @@
 """Produce (0): append one record batch to each named partition.
 
 Served at v3 to v13, advertised from v0. acks=0 gets no answer; acks=1 and acks=all are answered once the records are
-durable in the sense of `ottla.flush`. v10 may carry a leader hint; v13 names topics by id.
+durable in the sense of `ottla.flush`. v10 may carry a leader hint; v13 names topics by id. Of a partition that is named
+twice the last batch counts, and is answered once, as in Kafka.
 """
 
+import struct
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -15,19 +17,22 @@ from ottla.broker.broker import Broker
 from ottla.broker.durable import ALL, Durable, Part, Waits
 from ottla.broker.express import express
 from ottla.broker.fair_queue import Job
-from ottla.broker.kept_request import KeptRequest, hopeless
+from ottla.broker.kept_request import KeptRequest, hopeless, once_each
 from ottla.broker.leader_hint import TOLD_WITH, Hint, hint
 from ottla.broker.verification import Doubted, Verified, doubtful, verify
 from ottla.channel.connection import Connection
 from ottla.log.config import LogConfig
-from ottla.log.inspection import Inspected, PostponedError
+from ottla.log.inspection import Allowance, Inspected, PostponedError
 from ottla.log.validation import MalformedBatch, inspect_client_batch
 from ottla.log.verification import UNVERIFIED, Verification
 from ottla.partition.partition import Partition
+from ottla.wire.batch import BATCH_HEADER_SIZE
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.produce import ProduceRequest, ProduceResponse
 from ottla.world.disk import Bytes
 
+_COUNT_AT = 57  # of a batch's records
+_read_count = struct.Struct(">i").unpack_from
 _ATTRIBUTES_AT = 22  # the low byte of a batch's attributes
 _TRANSACTIONAL = 0x10
 _CODEC_MASK = 0x07
@@ -49,6 +54,7 @@ def handle(
     request: ProduceRequest, version: int, connection: Connection, broker: Broker
 ) -> ProduceResponse | Pending | None:
     """Append everything, then answer, wait, or stay silent, as `acks` says."""
+    once_each(request, version)
     if request.transactional_id is not None:
         try:
             doubted = doubtful(request, version, broker)
@@ -70,6 +76,7 @@ class _Appending:
     """
 
     __slots__ = (
+        "_allowance",
         "_broker",
         "_connection",
         "_hopeless",
@@ -106,6 +113,7 @@ class _Appending:
         self._refused = False
         self._leaders: dict[int, Hint] = {}
         self._postponed: list[_Postponed] = []
+        self._allowance = Allowance()
         self._kept = KeptRequest(request, connection)
         self._hopeless: dict[int, BrokerError] = {}  # why a batch was not kept, by the identity of its part
 
@@ -282,7 +290,9 @@ class _Appending:
             leadership = partition.leadership
             if leadership is not None and acks == ALL and leadership.is_under_min_isr:
                 raise BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS)
-            appended = partition.append(records, now_ms, inspected, verification)
+            if inspected is None and partition.refusal is None:
+                self._look_through(records)
+            appended = partition.append(records, now_ms, inspected, verification, self._allowance)
             part.base_offset = appended.base_offset
             part.log_append_time_ms = appended.log_append_time_ms
             part.log_start_offset = partition.log.start_offset
@@ -297,6 +307,13 @@ class _Appending:
             self._postponed.append(_Postponed(topic, wanted, part, partition.log.config, check))
         except BrokerError as error:
             self._refuse(topic, wanted, part, error, partition, tried)
+
+    def _look_through(self, records: Bytes) -> None:
+        """Count a batch that the loop is to look through; PostponedError where it has done enough for this request."""
+        if self._allowance.is_used_up:
+            raise PostponedError
+        count = _read_count(records, _COUNT_AT)[0] if len(records) >= BATCH_HEADER_SIZE else 0
+        self._allowance.take(len(records), max(0, count))
 
     def _check_internal(self, topic: str, inspected: Inspected | BrokerError | None) -> None:
         """Let only the repair tools write to an internal topic, and only what its coordinator can read back."""
