@@ -204,6 +204,7 @@ def outline_of(loaded: LoadedLog) -> Outline:
 def install(loaded: LoadedLog, id: SnapshotId) -> Fold:
     """Begin anew with a snapshot of the leader's, behind which the log goes on."""
     fold, _ = _fold_snapshot(loaded.snapshots, id)
+    fold.settle()  # whoever follows is told the difference instead
     return fold
 
 

@@ -379,10 +379,8 @@ class Quorum(Generic[M]):
     def installed(self, id: SnapshotId) -> None:
         """A snapshot of the leader's has overtaken the log: go on from what it says."""
         self._fold = install(self._started, id)
-        self._fold.settle()
-        after = self._fold.image
         self.committed_offset = id.offset
-        self._publish(Change(difference(self.image, after), after))
+        self._publish(Change(difference(self.image, self._fold.image), self._fold.image))
         remove_older(self._started, id, self._world.warn)
 
     def led(self, leadership: Leadership) -> None:
