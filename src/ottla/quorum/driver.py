@@ -9,7 +9,7 @@ V4  A snapshot that is fetched has its name only once it is whole, synced and so
 V5  No request and no answer of a peer ends it: one that Raft cannot take in is answered with an error, or taken for
     none.
 V6  What is committed or fetched and cannot be taken in ends it as well: the image would stand still for good, and
-    nobody would be told.
+    nobody would be told. At the start whoever starts it hears the reason.
 V7  A fetched snapshot that cannot be read back is fetched again, unless the disk is to blame.
 
     step(event), append() --> write --> say what may be said --> tell what is committed, and who leads
@@ -119,6 +119,7 @@ class Driver:
         self._written = 0
         self._syncing = False
         self._stopped = False
+        self._is_started = False
         self._alarm: tuple[int, Any] | None = None
         self._part: File | None = None
         self._appended: bytes | bytearray | None = None  # what stands in the log already
@@ -131,6 +132,7 @@ class Driver:
     def start(self) -> None:
         """Begin."""
         self.step(Start())
+        self._is_started = True
 
     def start_alone(self) -> None:
         """Begin as the only voter: this node leads when this returns, and what that made it write is on disk."""
@@ -139,6 +141,7 @@ class Driver:
         self.sync_now()  # it leads by that, and has decided what to write first
         self.sync_now()
         self._syncing = False
+        self._is_started = True
 
     def step(self, event: Event) -> None:
         """Let an event happen. What happens while another is under way comes after it."""
@@ -213,7 +216,9 @@ class Driver:
                 self._listener.installed(ready.reset_to)
             if ready.committed is not None:
                 self._listener.committed(ready.committed)
-        except Exception as error:  # noqa: BLE001  # V6
+        except Exception as error:  # V6
+            if not self._is_started:
+                raise
             self.bugs.report(error)
             self._fail(_broken_off("taking in what is committed", error))
             return
