@@ -161,6 +161,20 @@ class ForgetfulFile:
         self._inode = None
 
 
+class HeldNames:
+    """A directory that is open, whatever its name becomes."""
+
+    def __init__(self, disk: ForgetfulDisk, path: str, folder: Folder) -> None:
+        self._disk, self._path, self._folder = disk, path, folder
+
+    def sync(self) -> None:
+        with self._disk.at("sync", self._path):
+            self._folder.keep()
+
+    def close(self) -> None:
+        pass
+
+
 class HeldLock:
     """A lock on a path, held until released."""
 
@@ -350,6 +364,9 @@ class ForgetfulDisk:
     def sync_dir(self, path: str) -> None:
         with self.at("sync", path):
             self._folder(path).keep()
+
+    def hold_dir(self, path: str) -> HeldNames:
+        return HeldNames(self, path, self._folder(path))
 
     def sync_filesystem(self, path: str) -> bool:
         with self.at("sync", path):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import fetcher
+from ottla.broker import fetcher, followed
 from ottla.broker.apis import offset_for_leader_epoch
 from ottla.broker.fetching import Fetch
 from ottla.channel.budget import Budget
@@ -88,7 +88,7 @@ def believes_one_answer(patch: Patch) -> None:
         return -1 if (partition, partition.leader_epoch) in settled else copy.last_epoch(partition)
 
     patch.setattr(fetcher, "cut_to_branch", cut)
-    patch.setattr(fetcher, "last_epoch", last_epoch)
+    patch.setattr(followed, "last_epoch", last_epoch)
 
 
 def takes_every_stop_for_a_clean_one(patch: Patch) -> None:

@@ -22,6 +22,15 @@ Key = tuple[str | bytes, int]  # topic name up to v12, topic id from v13, and th
 UNKNOWN_MAX = 100
 _EPOCH_MAX = 2**31 - 1
 _ANY_WATERMARK = 2**63 - 1
+# With which a session's answer says that it is another's, or none.
+SESSION_ERRORS = frozenset(
+    {
+        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+        ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+    }
+)
 
 
 class Wanted:

@@ -10,11 +10,14 @@ F3  A partition that cannot be fetched rests, at first for a moment and then for
     session that the leader does not know though it has just been asked to begin one. Only the first cut after a
     success is followed up at once. So no answer whatsoever makes a loop of requests without a delay.
 F4  An answer is stored, and durable in the sense of the flush mode, before the next fetch goes out, for that one tells
-    the leader that it is: with `ack`, what all in sync are said to have survives the loss of power everywhere.
+    the leader that it is: with `ack`, what all in sync are said to have survives the loss of power everywhere. Nor is a
+    partition named whose end is not durable for another reason: it led until now, or followed in an earlier epoch.
 F5  In another life of this broker everything is named anew: a leader goes by the life in which it was last told of a
     partition, and one that is level would say nothing more.
 F6  An error that nobody foresaw is reported as a bug. If it is one partition's, that one rests, as in F3. If it is the
     request's, everything is named anew in another session after a rest. Neither ends the fetching.
+F7  Logs are not cut one by one as answers tell, but all that are to be cut together, a few a turn (`Truncations`): each
+    cut may cost a sync, and a leader that was uncleanly elected has thousands of partitions cut in one answer.
 
     follow() --> DUE --fetch--> (answer) --> stored, DUE
                   ^                |
@@ -26,13 +29,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ottla.broker.broker import Timers
+from ottla.broker.fetch_session import SESSION_ERRORS
+from ottla.broker.followed import Followed as _Followed
+from ottla.broker.truncations import Truncations
 from ottla.channel.peers import Peer
-from ottla.partition.copy import cut_to, cut_to_branch, last_epoch, learn, store
+from ottla.partition.copy import branch_offset, cut_to, cut_to_branch, learn, store
 from ottla.partition.partition import Partition
 from ottla.partition.throttle import Throttle
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 from ottla.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from ottla.world.worker import InlineWorker, Worker
 
 _EPOCH_MAX = 2**31 - 1
 _EARLIEST_LOCAL = -4
@@ -43,45 +50,6 @@ _LOST_FAILURES_MAX = 8
 Key = tuple[bytes, int]
 Asked = FetchRequest.FetchTopic
 Answer = FetchResponse.FetchableTopicResponse.PartitionData
-_SESSION_ERRORS = frozenset(
-    {
-        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
-        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
-        ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
-        ErrorCode.INCONSISTENT_TOPIC_ID,
-    }
-)
-
-
-class _Followed:
-    """One partition that is fetched, and what the leader was last told of it."""
-
-    __slots__ = ("epoch", "is_level", "partition", "refusals", "rests", "told")
-
-    def __init__(self, partition: Partition) -> None:
-        self.partition = partition
-        self.epoch = partition.leader_epoch
-        self.rests = False
-        self.is_level = False  # whether it has all that the leader had committed when it last answered
-        self.refusals = 0  # in a row
-        self.told: tuple[int, int, int, int, int] | None = None
-
-    @property
-    def is_current(self) -> bool:
-        """Whether we still follow in the epoch that this was begun in."""
-        partition = self.partition
-        return partition.error is None and not partition.is_leader and partition.leader_epoch == self.epoch
-
-    def place(self) -> tuple[int, int, int, int, int]:
-        """Where the next fetch begins, as the request says it."""
-        log = self.partition.log
-        return (
-            log.end_offset,
-            last_epoch(self.partition),
-            log.start_offset,
-            self.epoch,
-            self.partition.high_watermark,
-        )
 
 
 class Fetcher:
@@ -96,14 +64,13 @@ class Fetcher:
         values: Callable[[], Mapping[str, Any]],
         report: Callable[[str], None],
         throttle: Throttle,
+        worker: Worker | None = None,
     ) -> None:
         self._throttle = throttle
         self._node_id = node_id
         self._broker_epoch = broker_epoch
         self._peer = peer
-        self._timers = timers
-        self._values = values
-        self._report = report
+        self._timers, self._values, self._report = timers, values, report
         self._followed: dict[Key, _Followed] = {}
         self._due: dict[Key, None] = {}
         self._named: set[Key] = set()  # what the session has
@@ -116,6 +83,7 @@ class Fetcher:
         self._failures = 0  # in a row
         self._bugs = 0  # in a row (F6)
         self._closed = False
+        self._truncations = Truncations(timers, worker or InlineWorker())
 
     def __len__(self) -> int:
         return len(self._followed)
@@ -149,6 +117,7 @@ class Fetcher:
         """Stop."""
         self._closed = True
         self._followed.clear()
+        self._truncations.close()
         self._peer.close()
 
     # Fetching
@@ -249,7 +218,15 @@ class Fetcher:
         try:
             if self._throttle.named and not followed.rests:
                 self._hold_back(followed)
-            return None if followed.rests or not followed.is_current else followed.place()
+            if followed.rests or not followed.is_current:
+                return None
+            partition = followed.partition
+            end_offset = partition.log.end_offset
+            if partition.durable_offset < end_offset:  # F4
+                followed.rests = True
+                partition.when_stored(end_offset, lambda _: self._resume(followed))
+                return None
+            return followed.place()
         except Exception as error:  # noqa: BLE001  # as in `_take`
             self._rest(followed)
             followed.partition.log.report_bug(error)
@@ -277,7 +254,7 @@ class Fetcher:
         if answer.error_code:
             known = self._session_id
             self._begin_session()
-            if known and answer.error_code in _SESSION_ERRORS:
+            if known and answer.error_code in SESSION_ERRORS:
                 self._fetch()
             else:
                 self._failures += 1
@@ -320,14 +297,8 @@ class Fetcher:
                 return
             branch = part.diverging_epoch
             if branch is not None and branch.end_offset >= 0:
-                before = partition.log.end_offset
-                cut_to_branch(partition, branch.epoch, branch.end_offset)
-                self._report(
-                    f"{partition.topic}-{partition.index}: cut from {before} to {partition.log.end_offset}, "
-                    f"where the leader's epoch {branch.epoch} ends"
-                )
-                if partition.log.end_offset == before:
-                    self._rest(followed)
+                offset, _ = branch_offset(partition, branch.epoch, branch.end_offset)
+                self._cut_soon(followed, offset, lambda: self._branch_off(followed, branch))
                 return
             if part.records and asked_for[0] == partition.log.end_offset:
                 store(partition, part.records)
@@ -342,13 +313,45 @@ class Fetcher:
             followed.is_level = part.high_watermark <= partition.log.end_offset
             learn(partition, part.high_watermark, part.log_start_offset)
         except Exception as error:  # noqa: BLE001  # that of one partition must not end the fetching of all
-            if partition.error is None:
-                self._rest(followed)  # before it is told, which may break as well
-                self._report(
-                    f"{partition.topic}-{partition.index}: what the leader sent was not stored: {error}"
-                )
-            if not isinstance(error, (BrokerError, OSError)):
-                partition.log.report_bug(error)
+            self._failed(followed, error, "what the leader sent was not stored: ")
+
+    def _cut_soon(self, followed: _Followed, offset: int, cut: Callable[[], None]) -> None:
+        """Cut at `offset` with all others that are to be cut now (F7); it rests until then."""
+        followed.rests = True
+
+        def guarded(error: BrokerError | None) -> None:
+            if self._closed or not followed.is_current:
+                return
+            try:
+                if error is not None:
+                    raise error
+                cut()
+            except Exception as failure:  # noqa: BLE001  # F6: it rests already, and would do so for ever
+                self._failed(followed, failure, "")
+
+        self._truncations.add(followed.partition, offset, guarded)
+
+    def _failed(self, followed: _Followed, error: Exception, what: str) -> None:
+        """Let a partition rest for which something has failed, and tell of it."""
+        partition = followed.partition
+        if partition.error is None:
+            self._rest(followed)  # before it is told, which may break as well
+            self._report(f"{partition.topic}-{partition.index}: {what}{error}")
+        if not isinstance(error, (BrokerError, OSError)):
+            partition.log.report_bug(error)
+
+    def _branch_off(self, followed: _Followed, branch: Answer.EpochEndOffset) -> None:
+        partition = followed.partition
+        before = partition.log.end_offset
+        cut_to_branch(partition, branch.epoch, branch.end_offset)
+        self._report(
+            f"{partition.topic}-{partition.index}: cut from {before} to {partition.log.end_offset}, "
+            f"where the leader's epoch {branch.epoch} ends"
+        )
+        if partition.log.end_offset == before:
+            self._rest(followed)
+        else:
+            self._resume(followed)
 
     def _refused(self, followed: _Followed, code: int) -> None:
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
@@ -365,14 +368,14 @@ class Fetcher:
         partition = followed.partition
         log = partition.log
         if log.start_offset < leader_end_offset < log.end_offset:
-            self._cut(followed, leader_end_offset)
+            self._cut_soon(followed, leader_end_offset, lambda: self._cut(followed, leader_end_offset))
             return
         ahead = leader_end_offset < log.end_offset
 
         def begins(start_offset: int) -> None:
             """Start anew where the leader begins, if nothing of ours lies within what it has."""
             if ahead or start_offset > log.end_offset:
-                self._cut(followed, start_offset)
+                self._cut_soon(followed, start_offset, lambda: self._cut(followed, start_offset))
             else:
                 self._rest(followed)
 
@@ -414,10 +417,7 @@ class Fetcher:
             try:
                 then(found.offset)
             except Exception as error:  # noqa: BLE001  # F6: it rests already, and would do so for ever
-                self._rest(followed)
-                self._report(f"{partition.topic}-{partition.index}: {error}")
-                if not isinstance(error, (BrokerError, OSError)):
-                    partition.log.report_bug(error)
+                self._failed(followed, error, "")
 
         self._peer.ask(request, ListOffsetsResponse, answered)
 

@@ -192,7 +192,11 @@ class Fetch:
                     if giving.named:
                         giving.record(partition, len(data))
             part.aborted_transactions = [] if self._committed else None
-            if self._committed and part.records and (aborted := log.aborted_transactions(offset, end_offset)):
+            if (
+                self._committed
+                and (found := part.records)
+                and (aborted := log.aborted_transactions(offset, end_offset, found))
+            ):
                 part.aborted_transactions = [
                     Aborted(producer_id=producer_id, first_offset=first) for producer_id, first in aborted
                 ]

@@ -8,6 +8,7 @@ from ottla.broker.fetcher import Fetcher
 from ottla.channel.peers import Peer
 from ottla.partition.partition import Partition
 from ottla.partition.throttle import Throttle
+from ottla.world.worker import Worker
 
 
 class Fetchers:
@@ -22,9 +23,10 @@ class Fetchers:
         values: Callable[[], Mapping[str, Any]],
         report: Callable[[str], None],
         throttle: Throttle,
+        worker: Worker | None = None,
     ) -> None:
         def make(leader: int) -> Fetcher:
-            return Fetcher(node_id, broker_epoch, peer(leader), timers, values, report, throttle)
+            return Fetcher(node_id, broker_epoch, peer(leader), timers, values, report, throttle, worker)
 
         self._make = make
         self._fetchers: dict[int, Fetcher] = {}

@@ -46,7 +46,7 @@ def read(seat: Seat, *, committed: bool, size_bytes_max: int, at_least_one: bool
     partition.fetch_requests += 1
     try:
         data = log.read(offset, size_bytes_max, end_offset, at_least_one=at_least_one)
-        aborted = log.aborted_transactions(offset, end_offset) if committed else []
+        aborted = log.aborted_transactions(offset, end_offset, data) if committed else []
         found = list(scan(data))
         batches = [_facts(data, position, batch, committed) for position, batch in found]
     except ProtocolError as error:

@@ -2,7 +2,7 @@
 
 V1  The first batch of a transaction in a partition waits until the coordinator has the partition in that transaction;
     the others find the transaction open and need not ask.
-V2  While a request waits, its records are copies: the buffer they came in is the next request's.
+V2  While a request waits its connection is mute, and only what may still be stored of it is kept (`kept_request.py`).
 V3  A transaction whose predecessor is still being completed waits for that here, a little while, and not at the client.
 V4  Old clients are told what they understand: errors that they would not try again become one that they do.
 V5  Requests of one producer are looked up one after the other, so that none overtakes an older one that had to wait:
@@ -73,7 +73,7 @@ class Verified(NamedTuple):
 
 
 def doubtful(request: ProduceRequest, version: int, broker: Broker) -> Doubted | None:
-    """Return what the coordinator has to be asked; the records of such a request are copied.
+    """Return what the coordinator has to be asked; None when it has not.
 
     BrokerError for a request with batches of several producers, of which only one could be asked for.
     """
@@ -99,10 +99,6 @@ def doubtful(request: ProduceRequest, version: int, broker: Broker) -> Doubted |
         )
     if not batches or not broker.settings["transaction.partition.verification.enable"]:
         return None
-    for topic in request.topic_data:
-        for part in topic.partition_data:
-            if part.records is not None:
-                part.records = memoryview(bytearray(part.records))
     ((producer_id, producer_epoch),) = producers
     return Doubted(request.transactional_id or "", producer_id, producer_epoch, batches)
 

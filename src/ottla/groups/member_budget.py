@@ -1,4 +1,4 @@
-"""How many bytes the classic members of all groups of a broker hold: their metadata and their assignments.
+"""How many bytes the classic members of all groups of a broker hold: names, metadata and assignments.
 
 Members are known to this process alone until a generation is recorded, so a peer can have as many as it has groups.
 

@@ -17,7 +17,7 @@ E4  A log that cannot be cleaned, because what it holds cannot be read, is left 
 """
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ottla.log.checkpoint import CLEANER_OFFSETS, CheckpointError, PartitionKey, read_offsets, write_offsets
@@ -256,17 +256,23 @@ class Cleaner:
         """Return up to where a log was cleaned, or None when it never was."""
         return self._offsets(_directory(log)).get(_key(log))
 
-    def truncate(self, log: Log, offset: int) -> None:
-        """Take note that a log is cut at `offset`: what is written there now is dirty.
+    def truncate(self, cuts: Sequence[tuple[Log, int]]) -> None:
+        """Take note that logs are cut at these offsets: what is written there now is dirty.
 
         A cleaning of what is cut is in vain. That must be said here, for a segment may grow to its old size again.
         """
-        cleaning = self._busy.get(_key(log))
-        if cleaning is not None and cleaning.log is log and offset < cleaning.dirt.end_offset:
-            cleaning.aborted = True
-        known = self.clean_offset(log)
-        if known is not None and known > offset:
-            self._keep(log, offset)
+        lowered: dict[str, None] = {}
+        for log, offset in cuts:
+            cleaning = self._busy.get(_key(log))
+            if cleaning is not None and cleaning.log is log and offset < cleaning.dirt.end_offset:
+                cleaning.aborted = True
+            known = self.clean_offset(log)
+            if known is not None and known > offset:
+                directory = _directory(log)
+                self._offsets(directory)[_key(log)] = offset
+                lowered[directory] = None
+        for directory in lowered:
+            self._write(directory)
 
     def _keep(self, log: Log, offset: int) -> None:
         directory = _directory(log)

@@ -8,14 +8,14 @@ V1  The clean-shutdown marker exists only while the directory is closed, and onl
 V2  After a clean stop `load` costs one directory listing: each log is a name until somebody asks for it. After an
     unclean one every log is opened and recovered before `load` returns.
 V3  A checkpointed recovery point never exceeds what its log has synced. A log that is cut, or made anew, has its
-    checkpoints lowered first (`before_truncation`), if they name more.
+    checkpoints lowered first (`before_truncations`), if they name more.
 V4  What recovery kept above the recovery point is synced before the log is of any use: a killed process leaves records
     in the page cache alone, and from here on they count as durable, for retries and followers too.
 """
 
 import json
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ottla.log import names
 from ottla.log.checkpoint import (
@@ -79,8 +79,8 @@ class LogDirectory:
         # What each checkpoint says on disk, as far as it was read or written.
         self._written: dict[str, dict[PartitionKey, int]] = {}
         self._unsure: set[str] = set()  # checkpoints whose last write failed: old or new may be on the device
-        # Told of each log before it is cut; what the cleaner knows of it is then out of date.
-        self.on_truncation: Callable[[Log, int], None] | None = None
+        # Told of logs before they are cut; what the cleaner knows of them is then out of date.
+        self.on_truncation: Callable[[Sequence[tuple[Log, int]]], None] | None = None
         self._warm: OrderedDict[Segment, None] = OrderedDict()
         self._doomed: list[tuple[list[str], int, int | None]] = []
         self._last_ends: dict[PartitionKey, int] = {}
@@ -250,22 +250,25 @@ class LogDirectory:
         if paths:
             self._doomed.append((paths, delay_ms, None))
 
-    def before_truncation(self, log: LogFiles, offset: int) -> None:
-        """Let no checkpoint speak of what lies at `offset` or above, before the log is cut there.
+    def before_truncations(self, cuts: Sequence[tuple[LogFiles, int]]) -> None:
+        """Let no checkpoint speak of what lies at these offsets or above, before the logs are cut there.
 
-        A cut of what was written since the last checkpoint costs nothing here, as it is with nearly all of them.
+        A cut of what was written since the last checkpoint costs nothing here, as it is with nearly all of them. Others
+        cost a write of each checkpoint, as large as the directory has logs, however many are cut at once.
         """
-        key = (log.topic, log.partition)
         for name in (HIGH_WATERMARKS, START_OFFSETS, RECOVERY_POINTS):
             known = self._written.get(name)
             if known is None:
                 known = self._read_offsets(name)
-            if known.get(key, 0) > offset:
-                self._write_offsets(name, {**known, key: offset})
-            elif name in self._unsure:
-                self._write_offsets(name, known)
-        if self.on_truncation is not None and isinstance(log, Log):
-            self.on_truncation(log, offset)
+            lowered: dict[PartitionKey, int] = {}
+            for log, offset in cuts:
+                key = (log.topic, log.partition)
+                if known.get(key, 0) > offset:
+                    lowered[key] = offset
+            if lowered or name in self._unsure:
+                self._write_offsets(name, known | lowered)
+        if self.on_truncation is not None:
+            self.on_truncation([(log, offset) for log, offset in cuts if isinstance(log, Log)])
 
     def fail(self, error: OSError) -> None:
         """Take the directory out of service; only the first failure counts, and no bug of our own."""
@@ -292,10 +295,27 @@ class LogDirectory:
     # Upkeep
 
     def checkpoint(self) -> None:
-        """Write recovery points and start offsets, if one has moved."""
-        for log in self.logs.values():
-            if not log.is_dormant and log.unsettled_bytes > _SETTLE_BYTES:
-                log.settle()
+        """Write recovery points and start offsets, if one has moved.
+
+        A log whose own files cannot be written keeps no other's points from the checkpoint; that is told in the end.
+        """
+        failure = self._settle_logs()
+        if self.offline is None:
+            self._checkpoint()
+        if failure is not None:
+            raise failure
+
+    def _settle_logs(self) -> BrokerError | None:
+        failure: BrokerError | None = None
+        for log in tuple(self.logs.values()):
+            if self.offline is None and not log.is_dormant and log.unsettled_bytes > _SETTLE_BYTES:
+                try:
+                    log.settle()
+                except OSError as error:
+                    failure = failure or log.storage_error(error)
+        return failure
+
+    def _checkpoint(self) -> None:
         recovery_points: dict[PartitionKey, int] = {}
         start_offsets: dict[PartitionKey, int] = {}
         for key, log in self.logs.items():
@@ -305,7 +325,8 @@ class LogDirectory:
                     start_offsets[key] = self._start_offsets[key]
             else:
                 recovery_points[key] = log.recovery_point
-                if log.start_offset > log.first_base_offset:
+                # While a power loss may bring removed segments back, what is in them stays hidden by the checkpoint.
+                if log.start_offset > log.first_base_offset or log.has_unsynced_names:
                     start_offsets[key] = log.start_offset
         self._write_offsets(START_OFFSETS, start_offsets)
         self._write_offsets(RECOVERY_POINTS, recovery_points)

@@ -12,6 +12,7 @@ import errno
 from bisect import bisect_right
 from collections.abc import Iterable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ottla.log import names, retention, swap
 from ottla.log.config import LogConfig
@@ -28,6 +29,9 @@ from ottla.log.tail import Tail
 from ottla.log.transaction_index import AbortedTransaction
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.world.disk import Disk, File
+
+if TYPE_CHECKING:
+    from ottla.log.rewind import Rewind
 
 TRY_AGAIN = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
 
@@ -52,6 +56,7 @@ class LogFiles:
         "partition",
         "path",
         "recovery_point",
+        "rewound",
         "start_offset",
         "topic",
         "topic_id",
@@ -74,9 +79,9 @@ class LogFiles:
     def __init__(
         self, home: Home, disk: Disk, path: str, topic: str, partition: int, config: LogConfig
     ) -> None:
-        self._home, self._config = home, config
-        self._disk, self.path = disk, path
+        self._home, self._config, self._disk, self.path = home, config, disk, path
         self.topic, self.partition = topic, partition
+        self.rewound: Rewind | None = None  # what a thread has read for a truncation that is about to be made
 
     # Coming into service
 
@@ -113,7 +118,7 @@ class LogFiles:
         self._install(loaded)
         if self.end_offset < recovery_point:
             # The end is lost. What is written in its place must not be vouched for by the checkpoint.
-            self._home.before_truncation(self, self.end_offset)
+            self._home.before_truncations([(self, self.end_offset)])
         if sync and self.has_unsynced_tail:
             self.sync()
 
@@ -218,15 +223,12 @@ class LogFiles:
             return
         try:
             active.retire()
-            written = [
-                self._snapshots.take(base_offset, self._producers.snapshot()),
-                self._epochs.flush(),
-                *active.paths()[1:],
-            ]
+            # Each at once: should the rest fail, they are not written another time, and still have to be synced.
+            self._sync.written([self._snapshots.take(base_offset, self._producers.snapshot())])
+            self._sync.written([self._epochs.flush(), *active.paths()[1:]])
             segment = Segment.create(self._disk, self.path, base_offset)
         except OSError as error:
             raise self.storage_error(error) from error
-        self._sync.written(written)
         self._segments.append(segment)
         self._bases.append(base_offset)
         self._activate(segment)
@@ -311,6 +313,7 @@ class LogFiles:
         del self._segments[:count]
         del self._bases[:count]
         paths: list[str] = []
+        self._sync.names_changed()
         for segment in gone:
             try:
                 segment.rename(names.DELETED)

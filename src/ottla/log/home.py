@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Protocol
 from ottla.log.segment import Segment
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ottla.log.files import LogFiles
 
 
@@ -23,8 +25,8 @@ class Home(Protocol):
         """Have files or directories removed after a while."""
         ...
 
-    def before_truncation(self, log: "LogFiles", offset: int) -> None:
-        """Let no checkpoint speak of what lies at `offset` or above, before the log is cut there; may raise OSError."""
+    def before_truncations(self, cuts: "Sequence[tuple[LogFiles, int]]") -> None:
+        """Let no checkpoint speak of what lies at these offsets or above, before a cut there; may raise OSError."""
         ...
 
     def fail(self, error: OSError) -> None:

@@ -7,9 +7,13 @@ I2  No object is made of a record and no compressed batch is ever whole in memor
 I3  What is made of a batch is limited by `ottla.max.decompressed.message.bytes` and `ottla.max.message.records`.
 I4  On the loop a look takes no more than a few milliseconds. A batch that would take longer is `Postponed`: whoever has
     a thread calls `inspect` there, and hands the result to `Log.append`.
+    The same goes for a request with many batches: what the loop looks through of it is counted in an `Allowance`, and
+    once that is used up the others are for the thread.
+I5  What was found in a batch is of use for that batch alone: it carries the batch's checksum and length, and an append
+    of another batch with it is refused.
 
 The loop takes on 2 MB of plain records, or 128 KB of compressed ones that hold no more than 256 KB and 32,768 records,
-or 16 KB to be compressed anew.
+or 16 KB to be compressed anew; of a request 4 MB, decompressed bytes included, and 262,144 records.
 """
 
 from collections.abc import Iterator
@@ -29,10 +33,32 @@ _DECOMPRESSED_BYTES_MAX = 256 << 10
 _RECORDS_MAX = 32 << 10
 _PIECES_MAX = 64
 _RECOMPRESSED_BYTES_MAX = 16 << 10
+REQUEST_BYTES_MAX = 4 << 20
+REQUEST_RECORDS_MAX = 256 << 10
 
 
 class PostponedError(Exception):
     """To look through this batch takes longer than the loop may stand still."""
+
+
+class Allowance:
+    """What the loop may still look through of one request."""
+
+    __slots__ = ("_bytes", "_records")
+
+    def __init__(self) -> None:
+        self._bytes = REQUEST_BYTES_MAX
+        self._records = REQUEST_RECORDS_MAX
+
+    def take(self, size_bytes: int, records: int = 0) -> None:
+        """Count what is looked through."""
+        self._bytes -= size_bytes
+        self._records -= records
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether the next batch is for the thread."""
+        return self._bytes <= 0 or self._records <= 0
 
 
 class Inspected(NamedTuple):
@@ -41,10 +67,23 @@ class Inspected(NamedTuple):
     config: LogConfig
     max_timestamp: int
     body: bytes | None  # the records in the topic's codec, where that is another
+    crc: int  # this and the length: of which batch it speaks (I5)
+    length: int
+
+    def check_is_of(self, header: Header) -> None:
+        """Raise AssertionError unless this was found in the batch with that header."""
+        if self.crc != header[4] or self.length != header[1]:
+            raise AssertionError("what was found in one batch is no word about another")
 
 
 def inspect(
-    batch: Bytes, header: Header, config: LogConfig, now_ms: int, *, on_loop: bool = False
+    batch: Bytes,
+    header: Header,
+    config: LogConfig,
+    now_ms: int,
+    *,
+    on_loop: bool = False,
+    allowance: Allowance | None = None,
 ) -> Inspected:
     """Look through a batch whose header has been checked; BrokerError says why it is refused."""
     attributes = header[5]
@@ -59,7 +98,7 @@ def inspect(
     is_unseen = codec is not Codec.NONE and not is_recompressed and not looks_into(config)
     if is_unseen and earliest <= header[7] and header[8] <= latest:
         _check_append_time(header, config)
-        return Inspected(config, header[8], None)
+        return Inspected(config, header[8], None, header[4], header[1])
     if codec and header[12] > config.max_message_records:
         raise BrokerError(
             ErrorCode.MESSAGE_TOO_LARGE,
@@ -76,7 +115,7 @@ def inspect(
         earliest=earliest,
         latest=latest,
     )
-    pieces = _walked(walk, codec, body, config.max_decompressed_message_bytes, on_loop)
+    pieces = _walked(walk, codec, body, config.max_decompressed_message_bytes, on_loop, allowance)
     remade = None
     try:
         if is_recompressed:
@@ -102,7 +141,7 @@ def inspect(
             ErrorCode.MESSAGE_TOO_LARGE,
             f"batch has more bytes as {target.name} than max.message.bytes, {config.max_message_bytes}",
         )
-    return Inspected(config, walk.max_time, remade)
+    return Inspected(config, walk.max_time, remade, header[4], header[1])
 
 
 def looks_into(config: LogConfig) -> bool:
@@ -110,7 +149,15 @@ def looks_into(config: LogConfig) -> bool:
     return config.check_compressed_records or config.is_compacted
 
 
-def is_plain(batch: Bytes, header: Header, earliest: int, latest: int, records_max: int, bytes_max: int) -> bool:
+def is_plain(
+    batch: Bytes,
+    header: Header,
+    earliest: int,
+    latest: int,
+    records_max: int,
+    bytes_max: int,
+    allowance: Allowance | None = None,
+) -> bool:
     """Say whether a batch of no special topic may be stored as it is; PostponedError if that takes a thread to say."""
     codec = header[5] & CODEC_MASK
     if not codec:
@@ -126,7 +173,7 @@ def is_plain(batch: Bytes, header: Header, earliest: int, latest: int, records_m
             raise PostponedError
         walk = walk_of(header[12], header[7], None, is_dense=True, earliest=earliest, latest=latest)
         try:
-            for _ in _walked(walk, Codec(codec), body, bytes_max, on_loop=True):
+            for _ in _walked(walk, Codec(codec), body, bytes_max, on_loop=True, allowance=allowance):
                 pass
         except ProtocolError:
             return False
@@ -148,7 +195,12 @@ def is_long(codec: int, size: int, count: int) -> bool:
 
 
 def _walked(
-    walk: PlainWalk, codec: Codec, body: memoryview, size_bytes_max: int, on_loop: bool
+    walk: PlainWalk,
+    codec: Codec,
+    body: memoryview,
+    size_bytes_max: int,
+    on_loop: bool,
+    allowance: Allowance | None = None,
 ) -> Iterator[Bytes]:
     """Yield the pieces of a body, each once it has been walked through; ProtocolError for what is not sound."""
     is_limited = on_loop and codec is not Codec.NONE and size_bytes_max > _DECOMPRESSED_BYTES_MAX
@@ -159,6 +211,8 @@ def _walked(
     try:
         for piece in stream(codec, body, limit):
             number += 1
+            if allowance is not None and codec is not Codec.NONE:
+                allowance.take(len(piece))
             if is_limited and number > _PIECES_MAX:
                 raise PostponedError
             if not walk.feed(piece):

@@ -17,7 +17,7 @@ from ottla.log import plain
 from ottla.log.appended import Appended
 from ottla.log.config import LogConfig
 from ottla.log.home import Home
-from ottla.log.inspection import Inspected, inspect, is_plain, looks_into
+from ottla.log.inspection import Allowance, Inspected, inspect, is_plain, looks_into
 from ottla.log.producer_state import ProducerEntry
 from ottla.log.reading import ReadableLog
 from ottla.log.replay import aborted_by, apply_batch, read_marker
@@ -112,12 +112,13 @@ class Log(ReadableLog):
         transaction_version: int = 0,
         inspected: Inspected | BrokerError | None = None,
         verification: Verification | None = None,
+        allowance: Allowance | None = None,
     ) -> Appended:
         """Give one client batch (or several of the broker's own) the next offsets and write it.
 
         The buffer is stamped in place. BrokerError says why a batch was refused; nothing of it is stored then, and the
         buffer is as it was. PostponedError asks for a look through it in a thread, whose result is `inspected`. With
-        `verification` a batch opens a transaction only if that holds.
+        `verification` a batch opens a transaction only if that holds. What is decompressed is counted in `allowance`.
         """
         if not from_client:
             return self._append_own(records, leader_epoch, now_ms, transaction_version)
@@ -168,6 +169,7 @@ class Log(ReadableLog):
                     min(now_ms + self._after_max_ms, INT64_MAX),
                     self._max_message_records,
                     self._max_decompressed_bytes,
+                    allowance,
                 )
             )
         ):
@@ -175,10 +177,12 @@ class Log(ReadableLog):
             header = check_client_batch(records, config)
             if isinstance(inspected, BrokerError):
                 raise BrokerError(inspected.code, inspected.message, inspected.records)
+            if inspected is not None:
+                inspected.check_is_of(header)
             size = length + LOG_OVERHEAD
             records = memoryview(records)[:size]
             if inspected is None or inspected.config != config:
-                inspected = inspect(records, header, config, now_ms, on_loop=True)
+                inspected = inspect(records, header, config, now_ms, on_loop=True, allowance=allowance)
             max_timestamp = inspected.max_timestamp
             if config.uses_append_time:
                 append_time = max_timestamp = now_ms

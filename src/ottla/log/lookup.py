@@ -9,6 +9,7 @@ K2  To look through the batch may take long, and needs nothing but its bytes: wh
 K3  No object is made of a record, and no compressed batch is whole in memory.
 """
 
+import struct
 from bisect import bisect_right
 from typing import NamedTuple
 
@@ -24,6 +25,9 @@ from ottla.world.disk import Bytes
 # What a batch may hold that is looked through: more than a producer may send, for batches of other times and brokers.
 BATCH_BYTES_MAX = 256 << 20
 _HEADERS_AT_ONCE = 4096
+_read_start = struct.Struct(">qi").unpack_from
+_read_delta = struct.Struct(">i").unpack_from
+_DELTA_AT = 23  # of a batch's last offset
 
 
 class Found(NamedTuple):
@@ -153,12 +157,30 @@ def newest_candidate(segments: list[Segment]) -> Candidate | None:
 
 
 def aborted_transactions(
-    segments: list[Segment], bases: list[int], start_offset: int, end_offset: int
+    segments: list[Segment], bases: list[int], start_offset: int, end_offset: int, data: Bytes | None = None
 ) -> list[tuple[int, int]]:
-    """Return producer and first offset of aborted transactions that touch `[start_offset, end_offset)`, by marker."""
+    """Return producer and first offset of aborted transactions that touch `[start_offset, end_offset)`, by marker.
+
+    With `data`, which was read from `start_offset` on, those that touch what it holds.
+    """
     found = list[AbortedTransaction]()
     for at in range(max(bisect_right(bases, start_offset) - 1, 0), len(segments)):
         index = segments[at].transaction_index
-        if (index.count or index.torn) and index.collect(start_offset, end_offset, found):
+        if not index.count and not index.torn:
+            continue
+        if data is not None:  # asked only now: most logs have no aborted transactions
+            end_offset, data = min(end_offset, end_of(data)), None
+        if index.collect(start_offset, end_offset, found):
             break
     return [(each.producer_id, each.first_offset) for each in found] if found else []
+
+
+def end_of(batches: Bytes) -> int:
+    """Return the offset behind the last of some whole batches; 0 where there is none."""
+    at = end_offset = 0
+    while at + BATCH_HEADER_SIZE <= len(batches):
+        base_offset, length = _read_start(batches, at)
+        (delta,) = _read_delta(batches, at + _DELTA_AT)
+        end_offset = base_offset + delta + 1
+        at += length + LOG_OVERHEAD
+    return end_offset

@@ -26,7 +26,7 @@ class NascentLog(Log):
         """Make directory and files. A failure is a storage error, and leaves the log to be made another time."""
         try:
             # A log of the same name may have been here until just now.
-            self._home.before_truncation(self, 0)
+            self._home.before_truncations([(self, 0)])
             self._disk.make_dirs(self.path)
             beside = []
             if self.topic_id != ZERO_UUID:

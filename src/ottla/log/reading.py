@@ -84,9 +84,14 @@ class ReadableLog(TruncatableLog):
                 return data
         return b""
 
-    def aborted_transactions(self, start_offset: int, end_offset: int) -> list[tuple[int, int]]:
-        """Return producer id and first offset of the aborted transactions that touch `[start_offset, end_offset)`."""
-        return lookup.aborted_transactions(self._segments, self._bases, start_offset, end_offset)
+    def aborted_transactions(
+        self, start_offset: int, end_offset: int, data: Bytes | None = None
+    ) -> list[tuple[int, int]]:
+        """Return producer id and first offset of the aborted transactions that touch `[start_offset, end_offset)`.
+
+        With `data`, which was read from `start_offset` on, those that touch what it holds, as in Kafka.
+        """
+        return lookup.aborted_transactions(self._segments, self._bases, start_offset, end_offset, data)
 
     @property
     def first_unstable_offset(self) -> int | None:

@@ -3,6 +3,8 @@
 R1  Batches below the recovery point were synced; they are walked over, not judged.
 R2  From the recovery point on, a batch counts if its size is sane, its offsets rise, and its CRC is right. The log is
     cut at the first one that does not, and later segments go.
+    So it is where a segment begins below the end of the one before: a truncation had removed it, a loss of power has
+    brought its name back, and what lies before it was written since.
 R3  Indexes, transaction index, producer state and leader epochs are rebuilt from where a snapshot and an index entry
     agree, at worst from the beginning of the segment that holds the recovery point.
 """
@@ -58,19 +60,25 @@ class Recovery:
         self._begin(first)
         for at in range(first, len(segments)):
             segment = segments[at]
+            if at > first and segment.base_offset < self.end_offset:
+                self._remove_from(at)
+                break
             if at > first:
                 self._restart_indexes(segment)
                 self.end_offset = max(self.end_offset, segment.base_offset)
             whole = self._scan(segment, self._resume_at(segment) if at == first else 0)
             segment.retire()
             if not whole:
-                for later in segments[at + 1 :]:
-                    self._warn(f"removing {later}: it lies behind the cut")
-                    later.remove()
-                    self._snapshots.remove(later.base_offset)
-                del segments[at + 1 :]
+                self._remove_from(at + 1)
                 break
         return self.end_offset
+
+    def _remove_from(self, at: int) -> None:
+        for later in self._segments[at:]:
+            self._warn(f"removing {later}: it lies behind the cut")
+            later.remove()
+            self._snapshots.remove(later.base_offset)
+        del self._segments[at:]
 
     def _begin(self, first: int) -> None:
         """Load the producer state to start from, and choose whether the first segment can be resumed in the middle."""

@@ -101,18 +101,23 @@ def replay(producers: Producers, segments: Sequence[Segment], end_offset: int) -
         found = segment.locate(begin)
         if found is None:
             continue
-        for position, header in segment.headers(found[0]):
-            if header[0] + header[6] >= end_offset:
-                break
-            if header[9] >= 0:
-                batch = b""
-                if header[5] & CONTROL:
-                    batch = segment.file.read(position, header[1] + LOG_OVERHEAD)
-                try:
-                    apply_batch(producers, header, batch)
-                except ProtocolError:
-                    continue
+        replay_from(producers, segment, found[0], end_offset)
     producers.end_offset = end_offset
+
+
+def replay_from(producers: Producers, segment: Segment, position: int, end_offset: int) -> None:
+    """Take the batches of a segment into account from `position` on, up to `end_offset`."""
+    for at, header in segment.headers(position):
+        if header[0] + header[6] >= end_offset:
+            break
+        if header[9] >= 0:
+            batch = b""
+            if header[5] & CONTROL:
+                batch = segment.file.read(at, header[1] + LOG_OVERHEAD)
+            try:
+                apply_batch(producers, header, batch)
+            except ProtocolError:
+                continue
 
 
 def is_short(segments: Sequence[Segment]) -> bool:

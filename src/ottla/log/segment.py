@@ -335,7 +335,8 @@ class Segment:
             self.created_ms = self.first_timestamp = UNREAD
         self.bytes_since_index = 0
         self.max_timestamp, self.max_timestamp_offset = self.time_index.newest()
-        for _, header in self.headers(self.offset_index.position_at_or_before(self.max_timestamp_offset)):
+        # Both indexes get their entries together (S2): what the time index does not know lies behind the newest.
+        for _, header in self.headers(self.offset_index.newest()[1]):
             if header[8] > self.max_timestamp:
                 self.max_timestamp = header[8]
                 self.max_timestamp_offset = header[0] + header[6]

@@ -3,11 +3,13 @@
 An entry is a version (two bytes, zero), the producer id, the transaction's first offset, the offset of its abort
 marker, and the last stable offset after it, eight bytes each. The file appears with the first aborted transaction.
 
+X1  A question about some offsets looks at the entries that may answer it and at a few more: the markers are in order.
 X2  What a file says is believed only once it has been looked through, which is when somebody first asks. A file that
     cannot be right is told again from the batches by `mend`, which the log provides.
 """
 
 import struct
+from bisect import bisect_left
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import pairwise
@@ -79,10 +81,16 @@ class TransactionIndex(IndexFile):
 
     def collect(self, start_offset: int, end_offset: int, found: list[AbortedTransaction]) -> bool:
         """Add the transactions that touch `[start_offset, end_offset)` to `found`; say whether later ones cannot."""
-        for aborted in self.entries():
-            if aborted.last_offset >= start_offset and aborted.first_offset < end_offset:
-                found.append(aborted)
-            if aborted.last_stable_offset >= end_offset:
+        if not self._verified:
+            self._verify()
+        data, entry = self._entry_bytes(), self.entry
+        first = bisect_left(
+            range(self.count), start_offset, key=lambda number: entry.unpack_from(data, number * entry.size)[3]
+        )
+        for _, *fields in entry.iter_unpack(memoryview(data)[first * entry.size :]):
+            if fields[1] < end_offset:
+                found.append(AbortedTransaction(*fields))
+            if fields[3] >= end_offset:
                 return True
         return False
 

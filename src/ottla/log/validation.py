@@ -148,10 +148,14 @@ def conform_own(
     """Bring a batch of the broker itself to the topic's form; its records are as sound as we are."""
     codec = config.codec
     if codec is None or codec == header[5] & CODEC_MASK or header[5] & CONTROL:
-        return conform(records, header, config, now_ms, Inspected(config, header[8], None))
+        return conform(records, header, config, now_ms, _own(header, config, None))
     body = record_bytes(records, 0, Batch(*header))
     remade = compress(codec, body, config.compression_level(codec))
-    return conform(records, header, config, now_ms, Inspected(config, header[8], remade))
+    return conform(records, header, config, now_ms, _own(header, config, remade))
+
+
+def _own(header: Header, config: LogConfig, body: bytes | None) -> Inspected:
+    return Inspected(config, header[8], body, header[4], header[1])
 
 
 def too_large_for_segment(size: int, segment_bytes: int) -> BrokerError:

@@ -68,6 +68,7 @@ class Neighbours:
             self._values,
             self._world.report,
             roles.throttles.taking,
+            broker.searcher,
         )
         broker.is_lost = self.fetchers.is_lost
         roles.attach(self.fetchers, Proposals(node_id, lambda: broker.epoch, self.line, timers, roles))

@@ -34,19 +34,22 @@ def cut_to_branch(partition: Partition, epoch: int, end_offset: int) -> bool:
     The leader names its own last epoch not above ours. If we have that epoch too, the logs agree up to where the
     shorter of the two ends; if not, up to where we leave the epochs below it, and the leader has to be asked again.
     """
+    offset, settles = branch_offset(partition, epoch, end_offset)
+    cut_to(partition, offset)
+    return settles
+
+
+def branch_offset(partition: Partition, epoch: int, end_offset: int) -> tuple[int, bool]:
+    """Return where `cut_to_branch` cuts, and whether that settles it."""
     log = partition.log
     if epoch < 0:
-        cut_to(partition, log.start_offset)
-        return True
+        return log.start_offset, True
     our_epoch, our_end_offset = log.end_offset_for_epoch(epoch)
     if our_epoch < 0:
-        cut_to(partition, max(min(end_offset, log.end_offset), log.start_offset))
-        return True
+        return max(min(end_offset, log.end_offset), log.start_offset), True
     if our_epoch != epoch:
-        cut_to(partition, min(our_end_offset, log.end_offset))
-        return False
-    cut_to(partition, min(our_end_offset, end_offset, log.end_offset))
-    return True
+        return min(our_end_offset, log.end_offset), False
+    return min(our_end_offset, end_offset, log.end_offset), True
 
 
 def agreed_end(copy: Log, log: Log) -> int:

@@ -8,7 +8,7 @@ F1  Whatever fails, whoever waits is answered, and the next sync begins: what go
     concern to the others of its sync.
 F2  An error that is none of the disk's (a bug of ours) is reported with the way it came. It leaves open what is on the
     disk, so it counts as a failed sync.
-F3  A sync that could not begin for want of descriptors has lost nothing, and is tried again.
+F3  A sync that could not begin for want of descriptors has lost nothing, and is tried again, wherever it was noticed.
 F4  The log is told what became of every sync. One whose result does not count (its partition was cut, or put to sleep)
     is as good as not begun: the next one covers the same files. One that failed takes its directory offline, whatever
     has become of the partition, as long as the log is in use.
@@ -22,7 +22,7 @@ from ottla.log.files import TRY_AGAIN
 from ottla.log.log import Log
 from ottla.partition.partition import Partition
 from ottla.wire.errors import BrokerError, ErrorCode
-from ottla.world.disk import File, pin_all, unpin_all
+from ottla.world.disk import NO_DESCRIPTORS, File, pin_all, unpin_all
 from ottla.world.worker import Worker
 
 
@@ -121,7 +121,10 @@ class AckFlusher:
         is_moved = partition.log is not log
         if failure is not None and not is_moved:
             log.not_synced()
-            self._fail(partition, failure)
+            if isinstance(failure, OSError) and failure.errno in NO_DESCRIPTORS:
+                self._dirty[partition] = None  # F3
+            else:
+                self._fail(partition, failure)
         elif partition.error is not None:
             log.not_synced()  # it may be woken, with all that it had
         elif partition.cuts != cuts:

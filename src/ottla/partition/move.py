@@ -15,26 +15,27 @@ V2  At the swap the future log holds the same batches up to the same end, and al
 V3  For an instant both directories hold a log of the partition's name, both complete. Whoever starts after a crash in
     that instant may take either, and removes the other. The instant ends before the loop goes on.
 V4  A sync of the future log that fails takes its directory offline, even within the swap: it is never tried again.
+    One that could not begin for want of descriptors has lost nothing, and ends the move alone. From the first name on
+    that the swap changes it needs no more descriptors.
 """
 
-import errno
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from ottla.log.directory import LogDirectory
 from ottla.log.log import Log
+from ottla.log.synchronizer import DirectoryNames
 from ottla.partition.copy import agreed_end
 from ottla.partition.partition import Partition
 from ottla.partition.table import PartitionTable
 from ottla.wire.batch import BATCH_HEADER
 from ottla.wire.errors import BrokerError, ErrorCode
-from ottla.world.disk import File, pin_all, unpin_all
+from ottla.world.disk import NO_DESCRIPTORS, File, pin_all, unpin_all
 from ottla.world.worker import Worker
 
 PIECE_BYTES = 256 << 10
 _PIECES_AT_SWAP = 4  # that may have come while the copy was synced; with more, the copy goes on
 _UNLIMITED = 1 << 50
-_NOT_BEGUN = (errno.EMFILE, errno.ENFILE)  # errors of a sync for which nothing could be opened
 
 Name = tuple[str, int]
 Moved = Callable[[Partition, LogDirectory], None]
@@ -226,7 +227,8 @@ class Mover:
                 future.not_synced()
             else:
                 future.synced(end_offset)
-            if isinstance(error, OSError) and move.target.futures.get(_key(move)) is future:
+            is_there = move.target.futures.get(_key(move)) is future
+            if isinstance(error, OSError) and error.errno not in NO_DESCRIPTORS and is_there:
                 move.target.fail(error)  # V4, and not the name of a log that was dropped
             if self._stopped or self.moves.get(_key(move)) is not move:
                 return
@@ -251,6 +253,14 @@ class Mover:
                 return
 
     def _swap(self, move: Move) -> None:
+        names = [DirectoryNames(each.disk, each.path) for each in (move.target, move.source)]
+        pin_all(names)
+        try:
+            self._exchange(move, *names)
+        finally:
+            unpin_all(names)
+
+    def _exchange(self, move: Move, target_names: DirectoryNames, source_names: DirectoryNames) -> None:
         partition, future, target = move.partition, move.future, move.target
         old = partition.log
         future.raise_start_offset(old.start_offset)
@@ -261,13 +271,13 @@ class Mover:
         except OSError as error:
             target.judge(error)
             raise
-        _sync_now(target, lambda: target.disk.sync_dir(target.path))
+        _sync_now(target, target_names.sync)
         partition.log = future
         del self.moves[_key(move)]
         try:
             move.source.delete_log(old)
             # Before anything more is acknowledged: the old name must not come back with the old log after a power loss.
-            move.source.disk.sync_dir(move.source.path)
+            source_names.sync()
         except OSError as error:
             move.source.fail(error)
         self._moved(partition, target)
@@ -294,7 +304,7 @@ def _sync_now(directory: LogDirectory, sync: Callable[[], None]) -> None:
     try:
         sync()
     except OSError as error:
-        if error.errno not in _NOT_BEGUN:
+        if error.errno not in NO_DESCRIPTORS:
             directory.fail(error)
         raise
 

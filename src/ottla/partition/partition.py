@@ -25,7 +25,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ottla.log.appended import Appended
-from ottla.log.inspection import Inspected
+from ottla.log.inspection import Allowance, Inspected
 from ottla.log.log import Log
 from ottla.log.verification import Verification
 from ottla.partition.leadership import Leadership
@@ -149,11 +149,12 @@ class Partition:
         now_ms: int,
         inspected: Inspected | BrokerError | None = None,
         verification: Verification | None = None,
+        allowance: Allowance | None = None,
     ) -> Appended:
         """Append one client batch. BrokerError says why not; nothing of it is stored then.
 
         PostponedError asks for a look through it in a thread first, whose result is `inspected`. With `verification` a
-        batch opens a transaction only if that holds.
+        batch opens a transaction only if that holds. What is decompressed is counted in `allowance`.
         """
         if self.refusal is not None:
             raise BrokerError(
@@ -168,6 +169,7 @@ class Partition:
             now_ms,
             inspected=inspected,
             verification=verification,
+            allowance=allowance,
         )
         if not appended.duplicate:
             self.bytes_in += len(records)

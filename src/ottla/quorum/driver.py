@@ -3,12 +3,13 @@
 V1  What a step wants written is written before the next step; `quorum-state` is on disk before the log is touched.
 V2  One sync is under way at a time. What was written meanwhile is synced by the next, and words that wait for bytes
     leave once those are synced, in the order in which they were said.
-V3  The first write or sync that fails ends it: nothing is said any more, and nothing is tried again.
+V3  The first write or sync that fails ends it: nothing is said any more, and nothing is tried again. A sync that could
+    not begin for want of descriptors is none that failed: it begins a moment later.
 V4  A snapshot that is fetched has its name only once it is whole, synced and sound.
 V5  No request and no answer of a peer ends it: one that Raft cannot take in is answered with an error, or taken for
     none.
 V6  What is committed or fetched and cannot be taken in ends it as well: the image would stand still for good, and
-    nobody would be told.
+    nobody would be told. At the start whoever starts it hears the reason.
 V7  A fetched snapshot that cannot be read back is fetched again, unless the disk is to blame.
 
     step(event), append() --> write --> say what may be said --> tell what is committed, and who leads
@@ -51,10 +52,12 @@ from ottla.raft.snapshot import Chunk, SnapshotId
 from ottla.wire.apis import BY_KEY
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.message import Message
-from ottla.world.disk import pin_all
+from ottla.world.disk import NO_DESCRIPTORS, pin_all, unpin_all
 
 if TYPE_CHECKING:
     from ottla.world.disk import File
+
+_AGAIN_S = 0.1  # how soon a sync that could not begin is tried again
 
 Answered = Callable[[Message | ErrorCode], None]
 
@@ -116,6 +119,7 @@ class Driver:
         self._written = 0
         self._syncing = False
         self._stopped = False
+        self._is_started = False
         self._alarm: tuple[int, Any] | None = None
         self._part: File | None = None
         self._appended: bytes | bytearray | None = None  # what stands in the log already
@@ -128,6 +132,7 @@ class Driver:
     def start(self) -> None:
         """Begin."""
         self.step(Start())
+        self._is_started = True
 
     def start_alone(self) -> None:
         """Begin as the only voter: this node leads when this returns, and what that made it write is on disk."""
@@ -136,6 +141,7 @@ class Driver:
         self.sync_now()  # it leads by that, and has decided what to write first
         self.sync_now()
         self._syncing = False
+        self._is_started = True
 
     def step(self, event: Event) -> None:
         """Let an event happen. What happens while another is under way comes after it."""
@@ -210,7 +216,9 @@ class Driver:
                 self._listener.installed(ready.reset_to)
             if ready.committed is not None:
                 self._listener.committed(ready.committed)
-        except Exception as error:  # noqa: BLE001  # V6
+        except Exception as error:  # V6
+            if not self._is_started:
+                raise
             self.bugs.report(error)
             self._fail(_broken_off("taking in what is committed", error))
             return
@@ -295,7 +303,7 @@ class Driver:
         try:
             pin_all(files)
         except OSError as error:
-            self._fail(error)
+            self._not_synced(error)
             return
 
         def work() -> None:
@@ -303,13 +311,15 @@ class Driver:
                 file.sync()
 
         def done(_: object, error: BaseException | None) -> None:
-            for file in files:
-                file.pins -= 1
+            try:
+                unpin_all(files)
+            except OSError as failure:
+                error = error or failure
             if self._stopped:
                 return
             if error is not None:
                 # Whatever broke off, nobody can say what is on the disk, and nothing would ever be committed again.
-                self._fail(error if isinstance(error, OSError) else _broken_off("a sync", error))
+                self._not_synced(error if isinstance(error, OSError) else _broken_off("a sync", error))
                 return
             log.synced(min(end_offset, log.end_offset))
             self._syncing = self._written > number
@@ -318,6 +328,13 @@ class Driver:
             self._released(number)
 
         self._world.worker.run(work, done)
+
+    def _not_synced(self, error: OSError) -> None:
+        self._log.not_synced()
+        if error.errno in NO_DESCRIPTORS and self._world.call_later is not None:
+            self._world.call_later(_AGAIN_S, self._sync)  # V3
+        else:
+            self._fail(error)
 
     def _released(self, number: int) -> None:
         leaves = [word for waits_for, word in self._held if waits_for <= number]

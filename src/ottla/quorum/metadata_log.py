@@ -1,6 +1,6 @@
 """The log `__cluster_metadata-0`: opened, read, and folded as far as it is committed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -52,7 +52,7 @@ class MetadataHome:
         for path in paths:
             self._disk.remove(path)
 
-    def before_truncation(self, log: LogFiles, offset: int) -> None:
+    def before_truncations(self, cuts: Sequence[tuple[LogFiles, int]]) -> None:
         """Have nothing to lower: recovery begins at the newest snapshot, and what a snapshot covers is never cut."""
 
     def fail(self, error: OSError) -> None:
@@ -204,7 +204,16 @@ def outline_of(loaded: LoadedLog) -> Outline:
 def install(loaded: LoadedLog, id: SnapshotId) -> Fold:
     """Begin anew with a snapshot of the leader's, behind which the log goes on."""
     fold, _ = _fold_snapshot(loaded.snapshots, id)
+    fold.settle()  # whoever follows is told the difference instead
     return fold
+
+
+def remove_older(loaded: LoadedLog, id: SnapshotId, warn: Callable[[str], None]) -> None:
+    """Remove the snapshots that one of the leader's has overtaken; what cannot be removed harms nobody."""
+    try:
+        loaded.snapshots.remove_before(id)
+    except OSError as error:
+        warn(f"older snapshots of the metadata stay until the next one comes: {error}")
 
 
 def not_the_voter(loaded: LoadedLog, settings: QuorumSettings) -> MetadataError:

@@ -35,6 +35,7 @@ from ottla.quorum.metadata_log import (
     log_path,
     not_the_voter,
     outline_of,
+    remove_older,
 )
 from ottla.quorum.snapshotting import Snapshotting
 from ottla.quorum.surroundings import QuorumSettings, Surroundings
@@ -378,14 +379,9 @@ class Quorum(Generic[M]):
     def installed(self, id: SnapshotId) -> None:
         """A snapshot of the leader's has overtaken the log: go on from what it says."""
         self._fold = install(self._started, id)
-        self._fold.settle()
-        after = self._fold.image
         self.committed_offset = id.offset
-        self._publish(Change(difference(self.image, after), after))
-        try:
-            self._started.snapshots.remove_before(id)
-        except OSError as error:
-            self._world.warn(f"older snapshots of the metadata stay until the next one comes: {error}")
+        self._publish(Change(difference(self.image, self._fold.image), self._fold.image))
+        remove_older(self._started, id, self._world.warn)
 
     def led(self, leadership: Leadership) -> None:
         """Somebody leads, or nobody any more: take the lead up, or lay it down."""

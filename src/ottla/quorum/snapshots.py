@@ -90,9 +90,10 @@ class Snapshots:
             self.ids.sort()
 
     def discard(self, id: SnapshotId) -> None:
-        """Throw away a snapshot that is not sound."""
+        """Throw away a snapshot that is not sound, before the log goes by what is left."""
         self._disk.remove(self.path(id))
         self.ids.remove(id)
+        self._disk.sync_dir(self._directory)
 
     def remove_before(self, id: SnapshotId) -> None:
         """Remove all that are older than this one."""

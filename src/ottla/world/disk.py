@@ -21,7 +21,12 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Protocol
 
+from ottla.world.held_directory import HeldDirectory, RealDirectory
+
 Bytes = bytes | bytearray | memoryview
+
+# What a sync says that could not begin: nothing was tried, and nothing is lost by trying again.
+NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
 # Before, syncfs(2) kept silent about data that could not be written.
 _SYNCFS_SPEAKS_SINCE = (5, 8)
@@ -161,6 +166,10 @@ class Disk(Protocol):
 
     def sync_dir(self, path: str) -> None:
         """Make renames and new names in a directory durable."""
+        ...
+
+    def hold_dir(self, path: str) -> HeldDirectory:
+        """Open a directory, for a thread that is to sync its names."""
         ...
 
     def sync_filesystem(self, path: str) -> bool:
@@ -373,11 +382,15 @@ class RealDisk:
 
     def sync_dir(self, path: str) -> None:
         """Make renames and new names in a directory durable."""
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        held = self.hold_dir(path)
         try:
-            os.fsync(fd)
+            held.sync()
         finally:
-            os.close(fd)
+            held.close()
+
+    def hold_dir(self, path: str) -> RealDirectory:
+        """Open a directory, for a thread that is to sync its names."""
+        return RealDirectory(path)
 
     def sync_filesystem(self, path: str) -> bool:
         """Make everything on the file system of `path` durable; False when this cannot be done, or not reliably."""

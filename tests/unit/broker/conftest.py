@@ -173,6 +173,9 @@ class Station:
             pace=None,
             held=0,
             is_corked=False,
+            muted=False,
+            mute=lambda: None,
+            unmute=lambda: None,
             keep=lambda *_: None,
             connections=self.connections,
         )

@@ -7,6 +7,7 @@ import pytest
 from ottla.broker import coordinators
 from ottla.broker.apis import (
     add_partitions_to_txn,
+    consumer_group_heartbeat,
     describe_groups,
     end_txn,
     find_coordinator,
@@ -23,10 +24,12 @@ from ottla.broker.coordinators import partition_of
 from ottla.broker.internal_topics import OFFSETS, TRANSACTIONS, make
 from ottla.broker.markers import Marker
 from ottla.broker.transaction_coordination import TransactionCoordination
+from ottla.channel.connections import TURN_COST_MAX
 from ottla.partition.partition import Partition
 from ottla.wire.batch import build_batch
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
+from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ottla.wire.messages.describe_groups import DescribeGroupsRequest
 from ottla.wire.messages.end_txn import EndTxnRequest
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -400,3 +403,18 @@ def test_patterns_for_transactional_ids_are_those_of_re2(station, pattern, found
     listed = station.ask(list_transactions.API, ListTransactionsRequest(transactional_id_pattern=pattern), 2)
     ids = {each.transactional_id for each in listed.transaction_states}
     assert (listed.error_code or ids) == found
+
+
+def test_a_pattern_uses_up_the_turn_of_its_connection(station):
+    """64 of them in one turn held everybody else up for seconds."""
+    made(station)
+    cost = station.connections.turn_cost
+    station.ask(list_transactions.API, ListTransactionsRequest(transactional_id_pattern="a.*"), 2)
+    assert station.connections.turn_cost - cost > TURN_COST_MAX
+    beat = ConsumerGroupHeartbeatRequest(
+        group_id="g", member_id="m", member_epoch=0, rebalance_timeout_ms=1, subscribed_topic_regex="a.*"
+    )
+    station.connection.session = SimpleNamespace(client_id=b"me")
+    cost = station.connections.turn_cost
+    station.ask(consumer_group_heartbeat.API, beat, 1)
+    assert station.connections.turn_cost - cost > TURN_COST_MAX

@@ -477,3 +477,23 @@ def test_a_partition_that_grows_little_by_little_is_answered_when_there_is_enoug
     station.produce("t", size=1000)
     station.settle()
     assert offsets(parts(pending._message)["t", 0]) == [0, 1, 2, 3, 4]
+
+
+def test_a_reader_of_committed_records_hears_of_the_aborted_ones_among_those_it_gets(station):
+    """It heard of every aborted transaction up to the last stable offset, with each Fetch of any size."""
+    from ottla.wire.control import end_transaction_batch
+
+    station.create("t")
+    for sequence in range(10):
+        partition = station.produce(
+            "t", count=1, producer_id=9, producer_epoch=0, base_sequence=sequence, transactional=True
+        )
+        marker = end_transaction_batch(
+            commit=False, producer_id=9, producer_epoch=0, coordinator_epoch=0, timestamp_ms=station.clock.ms
+        )
+        partition.log.append(marker, 0, station.clock.ms, from_client=False)
+        partition.advance(partition.log.end_offset)
+    read = request(("t", 0, 4), isolation_level=1, max_bytes=1)
+    part = parts(station.ask(fetch.API, read, 12))["t", 0]
+    assert (part.last_stable_offset, offsets(part)) == (20, [4])
+    assert [(a.producer_id, a.first_offset) for a in part.aborted_transactions] == [(9, 4)]

@@ -8,6 +8,7 @@ import pytest
 from ottla.broker.apis import list_offsets, produce
 from ottla.broker.share_begin import find_reset_offset
 from ottla.log.lookup import Candidate
+from ottla.log.validation import inspect_client_batch
 from ottla.partition.copy import cut_to
 from ottla.wire.batch import BATCH_HEADER_SIZE, Batch, assemble, build_batch
 from ottla.wire.compression import Codec
@@ -157,16 +158,64 @@ def test_an_error_of_our_own_is_told_and_holds_up_nobody(world, monkeypatch):
     assert isinstance(world.station.broker.last_failure, RuntimeError)
 
 
+def to_many(world, batches, indexes=None):
+    """Send a batch to each partition of a topic, in one request, and return what is told of them."""
+    topic = world.station.create("many", partitions=len(batches))
+    body = ProduceRequest.TopicProduceData.PartitionProduceData
+    data = ProduceRequest.TopicProduceData(
+        topic_id=topic.id,
+        partition_data=[
+            body(index=index, records=memoryview(bytearray(records)))
+            for index, records in zip(indexes or range(len(batches)), batches, strict=True)
+        ],
+    )
+    request = ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[data])
+    return produce.API.handle(request, 13, world.clients[0], world.station.broker)
+
+
+def stored(world):
+    log = world.station.table.by_name
+    count = len(world.station.broker.image.topics.by_name["many"].partitions)
+    return [log("many", index).log.end_offset for index in range(count)]
+
+
+SMALL_ZSTD = build_batch([Record(0, NOW, b"k", bytes(250_000), ())], codec=Codec.ZSTD)
+MANY_RECORDS = build_batch([Record(number, NOW, None, b"", ()) for number in range(70_000)])
+
+
+@pytest.mark.parametrize(("made", "on_loop"), [(SMALL_ZSTD, 17), (MANY_RECORDS, 4)])
+def test_what_the_loop_looks_through_is_limited_for_a_request_too(world, made, on_loop):
+    """Each of 160,000 batches of 98 bytes was little: together they took 12 s."""
+    reply = to_many(world, [made] * 20)
+    assert sum(map(bool, stored(world))) == on_loop
+    assert not world.transports[0].reading
+    while world.station.broker.inspector.jobs:
+        inspect(world)
+    assert all(stored(world))
+    assert {part.error_code for part in reply._message.responses[0].partition_responses} == {ErrorCode.NONE}
+    assert world.clients[0].connections.requests.queued == 0
+
+
+def test_requests_as_producers_send_them_are_looked_through_on_the_loop(world):
+    value = b"%064d" % 7 * 16
+    records = [Record(number, NOW, b"k", value, ()) for number in range(50)]
+    to_many(world, [build_batch(records, codec=codec) for codec in (Codec.NONE, Codec.LZ4) for _ in range(30)])
+    assert all(stored(world))
+
+
+def test_of_a_partition_that_is_named_twice_the_last_batch_counts(world):
+    """As in Kafka, which keeps them by partition; here each was stored, as many as a request had room for."""
+    two = build_batch([Record(number, NOW, b"k", b"v", ()) for number in range(2)])
+    reply = to_many(world, [batch(), batch(), two], indexes=(0, 1, 0))
+    assert stored(world) == [2, 1, 0]
+    parts = reply.responses[0].partition_responses
+    assert [(part.index, part.error_code, part.base_offset) for part in parts] == [(1, 0, 0), (0, 0, 0)]
+
+
 def test_connections_take_turns_with_batches_too(world):
     """All batches of a request were looked through before the one of another."""
     broker = world.station.broker
-    body = ProduceRequest.TopicProduceData.PartitionProduceData
-    data = ProduceRequest.TopicProduceData(
-        topic_id=world.partitions[0].topic_id,
-        partition_data=[body(index=0, records=memoryview(LONG)) for _ in range(20)],
-    )
-    request = ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[data])
-    many = produce.API.handle(request, 13, world.clients[0], broker)
+    many = to_many(world, [LONG] * 20)
     send(world, 1, LONG)
     for _ in range(3):
         assert len(broker.inspector.jobs) == 1
@@ -176,7 +225,7 @@ def test_connections_take_turns_with_batches_too(world):
     while broker.inspector.jobs:
         inspect(world)
     parts = many._message.responses[0].partition_responses
-    assert [(part.error_code, part.base_offset) for part in parts] == [(0, n) for n in range(1, 21)]
+    assert [(part.error_code, part.base_offset) for part in parts] == [(0, 0)] * 20
     assert not broker.inspecting
 
 
@@ -350,3 +399,69 @@ def test_a_search_that_waits_holds_no_batch(world, monkeypatch):
     codes = {reply._message.topics[0].partitions[0].error_code for reply in replies}
     assert codes == {ErrorCode.NOT_LEADER_OR_FOLLOWER}
     assert len(reads) == 1
+
+
+def two_long(world, first, second):
+    """A request with a long batch for each of two partitions, as a connection gets it."""
+    body = ProduceRequest.TopicProduceData.PartitionProduceData
+    data = ProduceRequest.TopicProduceData(
+        topic_id=world.partitions[0].topic_id,
+        partition_data=[
+            body(index=index, records=memoryview(bytearray(records)))
+            for index, records in enumerate((first, second))
+        ],
+    )
+    request = ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[data])
+    return produce.API.handle(request, 13, world.clients[0], world.station.broker)
+
+
+def test_a_batch_that_is_dropped_before_another_is_done_takes_nothing_of_its_result(world):
+    """The second was dropped while the first was in the thread, and was stored with what was found in the first."""
+    spoilt = LONG[BATCH_HEADER_SIZE:]
+    spoilt[-1] ^= 1
+    unreadable = assemble(Batch.parse(LONG), spoilt)
+    reply = two_long(world, LONG, unreadable)
+    requests = world.clients[0].connections.requests
+    requests.add_queued(requests.bytes_max)
+    world.clients[0].connection_lost(None)
+    inspect(world)
+    parts = reply._message.responses[0].partition_responses
+    assert [part.error_code for part in parts] == [ErrorCode.NONE, ErrorCode.NETWORK_EXCEPTION]
+    assert [partition.log.end_offset for partition in world.partitions[:2]] == [1, 0]
+    stored = world.partitions[0].log.read(0, 1 << 20, 1)
+    assert bytes(stored)[BATCH_HEADER_SIZE:] == bytes(LONG)[BATCH_HEADER_SIZE:]
+
+
+def test_what_was_found_in_one_batch_is_no_word_about_another(world):
+    log = world.partitions[0].log
+    found = inspect_client_batch(LONG, log.config, NOW)
+    with pytest.raises(AssertionError):
+        log.append(bytearray(KEYLESS), 0, NOW, inspected=found)
+    assert log.end_offset == 0
+    assert log.append(bytearray(LONG), 0, NOW, inspected=found).end_offset == 1
+
+
+def test_a_batch_that_waits_for_the_thread_keeps_nothing_else_of_its_request(world):
+    """It kept the frame it came in: 90 MB for each of some KB."""
+    body = ProduceRequest.TopicProduceData.PartitionProduceData
+    data = ProduceRequest.TopicProduceData(topic_id=world.partitions[0].topic_id)
+    frame = bytearray(LONG) + bytes(1 << 20)
+    view = memoryview(frame)
+    data.partition_data = [
+        body(index=0, records=view[: len(LONG)]),
+        body(index=1, records=memoryview(batch())),
+        body(index=99, records=view[len(LONG) :]),
+        *(body(index=100 + number) for number in range(200)),
+    ]
+    request = ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[data])
+    view.release()
+    reply = produce.API.handle(request, 13, world.clients[0], world.station.broker)
+    assert world.partitions[1].log.end_offset == 1
+    assert sum(part.records is not None for part in data.partition_data) == 1
+    frame.clear()  # nobody looks at it any more, or this would raise BufferError
+    requests = world.clients[0].connections.requests
+    assert requests.queued == len(LONG) + 103 * 512, "and the partitions that it names count, if they are many"
+    inspect(world)
+    parts = reply._message.responses[0].partition_responses
+    assert [part.error_code for part in parts[:2]] == [ErrorCode.NONE] * 2 and parts[2].error_code
+    assert requests.queued == 0

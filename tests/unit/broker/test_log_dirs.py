@@ -10,6 +10,7 @@ from ottla.broker.apis.incremental_alter_configs import API as ALTER_CONFIGS
 from ottla.broker.directories import record_misplaced
 from ottla.log.config import LogConfig
 from ottla.log.log import Log
+from ottla.log.synchronizer import DirectoryNames
 from ottla.metadata.directory import UNASSIGNED
 from ottla.partition import move as module
 from ottla.partition.copy import agreed_end, cut_to
@@ -394,8 +395,7 @@ def test_a_sync_that_fails_within_the_swap_takes_its_directory_offline(station, 
     station.create("t")
     station.produce("t", count=3)
     partition, source, target = home(station)
-    disk, failed = type(target.disk), []
-    sync_dir = disk.sync_dir
+    failed, sync_dir = [], DirectoryNames.sync
 
     def fail(*_):
         failed.append(1)
@@ -405,10 +405,10 @@ def test_a_sync_that_fails_within_the_swap_takes_its_directory_offline(station, 
         monkeypatch.setattr(Log, "sync", fail)
     else:
 
-        def sync_names(self, path):
-            return fail() if path == target.path and ("t", 0) in target.logs else sync_dir(self, path)
+        def sync_names(self):
+            return fail() if self.path == target.path and ("t", 0) in target.logs else sync_dir(self)
 
-        monkeypatch.setattr(disk, "sync_dir", sync_names)
+        monkeypatch.setattr(DirectoryNames, "sync", sync_names)
     station.broker.mover.start(partition, target)
     station.timers.run()
     assert len(failed) == 1, "it is not tried again"

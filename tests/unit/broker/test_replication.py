@@ -250,6 +250,38 @@ def test_what_a_follower_has_not_synced_is_not_said_to_be_there(cluster, monkeyp
     assert cluster.produce(b"y").error_code == 0
 
 
+@pytest.mark.parametrize("leader", [1, 2])
+def test_what_was_stored_in_an_earlier_epoch_is_not_said_to_be_there_before_it_is_synced(
+    cluster, monkeypatch, leader
+):
+    slow = cluster.nodes[3].partition
+    held = []
+    monkeypatch.setattr(AtOnce, "appended", _held_for(slow, held, AtOnce.appended))
+    assert cluster.produce(b"x") is None
+    cluster.elect(leader, [leader, 3])
+    cluster.settle(500)
+    assert (slow.log.end_offset, slow.durable_offset) == (1, 0)
+    assert cluster.nodes[leader].partition.high_watermark == 0
+    held.pop()()
+    cluster.settle()
+    assert cluster.nodes[leader].partition.high_watermark == 1
+    monkeypatch.undo()
+    assert cluster.produce(b"y", node=leader).error_code == 0
+
+
+def test_a_leader_that_follows_says_what_it_appended_only_once_that_is_synced(cluster, monkeypatch):
+    slow = cluster.nodes[1].partition
+    held = []
+    monkeypatch.setattr(AtOnce, "appended", _held_for(slow, held, AtOnce.appended))
+    assert cluster.produce(b"x") is None
+    cluster.elect(2, [2, 1])
+    cluster.settle(500)
+    assert cluster.nodes[2].partition.high_watermark == 0
+    held.pop()()
+    cluster.settle()
+    assert cluster.nodes[2].partition.high_watermark == 1
+
+
 def _held_for(slow, held, appended):
     def flush(self, partition):
         if partition is slow:
@@ -549,6 +581,7 @@ def test_a_follower_that_is_ahead_keeps_what_lies_within_the_leaders_range(clust
     fetcher = cluster.nodes[3].roles._following._fetchers[1]
     followed.rests = True
     fetcher._out_of_range(followed, 1)
+    cluster.settle()
     assert cluster.nodes[3].partition.log.end_offset == 1
     assert not followed.rests
     cluster.settle(1000)

@@ -1,5 +1,6 @@
 """A coordinator's "ok" that arrives after the transaction has ended lets nothing in behind its marker (KAFKA-14402)."""
 
+import struct
 from types import SimpleNamespace
 
 import pytest
@@ -292,3 +293,40 @@ def test_offsets_are_not_let_in_either(station):
     answers.arrive()
     assert codes == again == [0]
     assert writer.end(committed=True) == 0
+
+
+def test_a_look_up_holds_only_what_may_be_stored_and_it_is_counted(station):
+    """Requests that waited had copies of all they brought, uncounted: 100 of 8 MB were 800 MB."""
+    muted = []
+    station.connection.mute = lambda: (muted.append(True), setattr(station.connection, "muted", True))
+    station.connection.unmute = lambda: (muted.append(False), setattr(station.connection, "muted", False))
+    requests = station.connection.connections.requests
+    writer = Writer(station)
+    assert writer.add("t") == [0]
+    answers = SlowAnswers(station)
+    good, large = batch(writer), bytearray(batch(writer)) + bytes(8 << 20)
+    struct.pack_into(">i", large, 8, len(large) - 12)
+    codes = ask_to_write(writer, good, large, bytes(8 << 20), topics=("t", "u", "no such topic"))
+    assert muted == [True], "nothing else of this connection is served meanwhile"
+    assert requests.queued == len(good)
+    answers.arrive()
+    assert codes == [0, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert (requests.queued, muted) == (0, [True, False])
+    assert station.connection.on_close == []
+
+
+def test_what_waits_for_a_look_up_goes_with_its_client_where_there_is_no_room(station):
+    requests = station.connection.connections.requests
+    writer = Writer(station)
+    assert writer.add("t") == [0]
+    answers = SlowAnswers(station)
+    for is_full in (True, False):
+        ask_to_write(writer, batch(writer))
+        requests.add_queued(requests.bytes_max * is_full)
+        for callback in tuple(station.connection.on_close):
+            callback()
+        requests.add_queued(-requests.bytes_max * is_full)
+        assert requests.queued == (0 if is_full else len(batch(writer)))
+        answers.arrive()
+        assert log_of(station).end_offset == (0 if is_full else 1), "otherwise it was received, so it is stored"
+    assert requests.queued == 0

@@ -3,6 +3,7 @@
 import pytest
 
 from ottla.groups.classic.joining import METADATA_BYTES_MAX
+from ottla.replicated.keyed import Client
 from ottla.wire.errors import ErrorCode
 from tests.unit.groups.test_classic_party import DELAY_MS, REBALANCE_MS, SESSION_MS, Party
 
@@ -236,3 +237,36 @@ def test_what_the_members_of_all_groups_hold_is_bounded():
     party.group = "c"
     _, admitted = party.enter(protocols=large)
     assert party.answer(admitted) is None, "it waits for others, as the first of its group"
+
+
+def test_names_of_protocols_and_of_clients_count_in_what_members_hold():
+    """Only metadata did: one request of 93 MB with names alone was kept, and so was the next."""
+    named = tuple((f"{number}" + "n" * 1_000, b"") for number in range(30))
+    party = Party()
+    budget = party.machine.shelf.tally.members
+    budget.bytes_max = 100_000
+    for party.group in ("a", "b", "c"):
+        party.enter(protocols=named)
+    party.group = "d"
+    _, refused = party.enter(protocols=named)
+    assert party.code(refused) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    wide = (("é" + "n" * 30_000, b""), ("😀" + "n" * 7_000, b""))
+    party = Party()
+    party.enter(protocols=wide)
+    assert party.machine.shelf.groups[party.group].held_bytes >= 58_000, "characters are not bytes"
+
+
+def test_an_id_that_is_brought_about_counts_with_the_name_of_its_client():
+    party = Party()
+    party.machine.shelf.tally.members.bytes_max = 100_000
+    client = Client("c" * 30_000, "/127.0.0.1")
+    codes = [party.code(party.join(client=client)) for _ in range(4)]
+    assert codes == [ErrorCode.MEMBER_ID_REQUIRED] * 3 + [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    assert party.machine.shelf.groups[party.group].held_bytes > 90_000
+
+
+def test_a_member_names_so_many_protocols_and_no_more():
+    party = Party()
+    many = tuple((f"p{number}", b"") for number in range(129))
+    assert party.code(party.join(protocols=many, version=2)) == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert party.answer(party.join(protocols=many[:128], version=2)) is None

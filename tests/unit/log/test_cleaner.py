@@ -249,9 +249,9 @@ def test_truncation_makes_dirty(cleaner, tmp_path):
     log.roll()
     run(cleaner, [log])
     log.truncate_to(12)
-    cleaner.truncate(log, 12)
+    cleaner.truncate([(log, 12)])
     assert cleaner.clean_offset(log) == 12
-    cleaner.truncate(log, 15)
+    cleaner.truncate([(log, 15)])
     assert cleaner.clean_offset(log) == 12
 
 

@@ -10,7 +10,7 @@ from ottla.log.checkpoint import RECOVERY_POINTS, read_offsets
 from ottla.log.segment import Segment
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.world.disk import RealDisk, RealFile
-from tests.unit.log.workbench import NOW, Workbench, batch, put, put_from, read_all
+from tests.unit.log.workbench import NOW, FaultyDisk, Workbench, batch, put, put_from, read_all
 
 
 class OnceDisk(RealDisk):
@@ -233,4 +233,42 @@ def test_a_cut_lowers_a_checkpoint_that_was_replaced_and_not_synced(tmp_path, mo
     bench.log.truncate_to(6)
     assert synced == [str(tmp_path)]
     assert read_offsets(bench.disk, path) == {("t", 0): 6}
+    bench.stop(clean=False)
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC, errno.EINVAL])
+def test_a_log_that_cannot_settle_keeps_no_other_from_the_checkpoint(tmp_path, monkeypatch, code):
+    monkeypatch.setattr("ottla.log.directory._SETTLE_BYTES", 100)
+    bench = Workbench(tmp_path, FaultyDisk())
+    other = bench.directory.create_log("u", 0, bytes(16), bench.config)
+    for log in (bench.log, other):
+        for number in range(5):
+            put(log, bytes(100 + number))
+        log.sync()
+    bench.disk.fail("append", "t-0/00000000000000000000.timeindex", code)
+    with pytest.raises(BrokerError):
+        bench.directory.checkpoint()
+    points = read_offsets(bench.disk, f"{tmp_path}/{RECOVERY_POINTS}")
+    if code == errno.EIO:
+        assert bench.directory.offline is not None, "it is told of the disk once and for all"
+        assert points == {}
+    else:
+        assert bench.directory.offline is None
+        assert points == {("t", 0): 5, ("u", 0): 5}
+    assert bench.directory.bugs.total == (code == errno.EINVAL)
+    bench.stop(clean=False)
+
+
+def test_what_a_roll_wrote_before_it_failed_is_synced_all_the_same(tmp_path):
+    bench = Workbench(tmp_path, OnceDisk())
+    put_from(bench.log, 7, 0, 0)
+    bench.log.sync()
+    bench.disk.refuse("open", names.LOG, errno.ENOSPC)
+    with pytest.raises(BrokerError):
+        bench.log.roll()
+    put_from(bench.log, 7, 1, 1)
+    paths = [file.path for file in bench.log.unsynced()]
+    bench.log.not_synced()
+    assert f"{bench.log_path}/00000000000000000001{names.SNAPSHOT}" in paths
+    assert f"{bench.log_path}/{names.LEADER_EPOCHS}" in paths
     bench.stop(clean=False)

@@ -3,6 +3,7 @@
 import pytest
 
 from ottla.log.config import LogConfig
+from ottla.log.lookup import end_of
 from ottla.wire.batch import build_batch
 from ottla.wire.compression import Codec
 from ottla.wire.record import Record
@@ -118,3 +119,16 @@ def test_what_a_transaction_looks_like_to_describe_producers(log):
     assert (entry.coordinator_epoch, entry.transaction_first_offset) == (4, -1)
     assert log.expire_producers(NOW + 86_400_000) == 1
     assert log.producers() == []
+
+
+def test_what_was_read_says_which_aborted_transactions_are_of_interest(log):
+    """All up to the last stable offset were told with every piece that was read, however small."""
+    for sequence in range(20):
+        put_from(log, 1, sequence, 1, transactional=True)
+        end_transaction(log, 1, commit=False)
+    data = log.read(10, 150, 40)
+    assert end_of(data) == 12
+    assert log.aborted_transactions(10, 40, data) == [(1, 10)]
+    more = log.read(10, 1 << 20, 40)
+    assert log.aborted_transactions(10, 40, more) == [(1, each) for each in range(10, end_of(more), 2)]
+    assert end_of(b"") == 0

@@ -160,3 +160,31 @@ def test_an_empty_index_is_sane(tmp_path):
     index = TransactionIndex(RealDisk(), f"{tmp_path}/x", 5, 0)
     assert index.is_sane()
     assert index.entries() == []
+
+
+class Counted(struct.Struct):
+    """An entry that counts how often one is unpacked."""
+
+    unpacked = 0
+
+    def unpack_from(self, *args):
+        Counted.unpacked += 1
+        return super().unpack_from(*args)
+
+    def iter_unpack(self, data):
+        for fields in super().iter_unpack(data):
+            Counted.unpacked += 1
+            yield fields
+
+
+def test_a_question_looks_at_few_entries(tmp_path, monkeypatch):
+    """Each read-committed Fetch decoded the whole index: 0.2 s with 100,000 aborted transactions."""
+    index = TransactionIndex(RealDisk(), str(tmp_path / "0.txnindex"), 0, 0)
+    for number in range(10_000):
+        index.append(AbortedTransaction(number % 50, 2 * number, 2 * number + 1, 2 * number + 2))
+    monkeypatch.setattr(TransactionIndex, "entry", Counted(index.entry.format))
+    for start, end in ((0, 4), (10_001, 10_003), (19_999, 30_000), (30_000, 40_000)):
+        Counted.unpacked, found = 0, []
+        index.collect(start, end, found)
+        assert Counted.unpacked < 20
+        assert found == [each for each in index.entries() if each[2] >= start and each[1] < end]

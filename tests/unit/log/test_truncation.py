@@ -15,8 +15,8 @@ from ottla.log.checkpoint import (
 )
 from ottla.log.cleaner import Cleaner
 from ottla.wire.errors import BrokerError
-from ottla.world.disk import RealDisk
-from tests.unit.log.workbench import TOPIC_ID, Workbench, put, put_from, read_all
+from ottla.world.disk import RealDisk, RealFile
+from tests.unit.log.workbench import NOW, TOPIC_ID, Workbench, put, put_from, read_all
 
 
 class Killed(BaseException):
@@ -322,4 +322,36 @@ def test_a_segment_that_was_cut_and_grew_to_its_old_size_is_not_replaced(tmp_pat
     assert read_all(bench.log) == [(n, b"old" if n < 5 else b"new") for n in range(10)]
     assert not cleaner.is_busy(bench.log)
     assert not list(Path(bench.log_path).glob("*.cleaned"))
+    bench.stop(clean=False)
+
+
+def test_a_cut_near_the_end_reads_little_though_all_have_one_time(tmp_path, monkeypatch):
+    bench = Workbench(tmp_path)
+    for _ in range(300):
+        put(bench.log, bytes(2000))
+    sizes, read = [], RealFile.read
+
+    def counted(self, position, size):
+        data = read(self, position, size)
+        sizes.append(len(data))
+        return data
+
+    monkeypatch.setattr(RealFile, "read", counted)
+    bench.log.truncate_to(299)
+    assert sum(sizes) < 50_000
+    segment = bench.log.segments[0]
+    assert (segment.max_timestamp, segment.max_timestamp_offset) == (NOW, 0)
+    bench.stop(clean=False)
+
+
+@pytest.mark.parametrize("cut", [1, 7, 20, 21, 39])
+def test_a_segment_that_was_cut_knows_its_greatest_timestamp(tmp_path, cut):
+    bench = Workbench(tmp_path, index_interval_bytes=200)
+    times = [NOW + (n * 7919) % 100 for n in range(40)]
+    for time in times:
+        put(bench.log, bytes(60), timestamp=time)
+    bench.log.truncate_to(cut)
+    segment = bench.log.segments[0]
+    greatest = max(times[:cut])
+    assert (segment.max_timestamp, segment.max_timestamp_offset) == (greatest, times.index(greatest))
     bench.stop(clean=False)

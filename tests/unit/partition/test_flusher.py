@@ -129,6 +129,35 @@ def test_a_failed_sync_is_told_and_never_tried_again(directory, monkeypatch):
     assert (len(syncs), len(failed), partition.high_watermark, worker.jobs) == (1, 1, 0, [])
 
 
+def no_descriptor(path, *_):
+    raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), path)
+
+
+def test_a_sync_under_way_needs_no_further_descriptors(directory, monkeypatch):
+    worker, turn, heard = HeldWorker(), Turn(), []
+    flusher = AckFlusher([worker], turn, pytest.fail)
+    partition = partition_of(directory, flusher)  # new: its names are synced, and its directory's
+    partition.when_durable(partition.append(batch(), NOW).end_offset, heard.append)
+    turn.end()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", no_descriptor)
+        worker.finish()
+    assert heard == [None]
+
+
+def test_a_sync_for_which_no_descriptor_is_left_is_made_again(directory):
+    worker, turn, again, heard = HeldWorker(), Turn(), Turn(), []
+    flusher = AckFlusher([worker], turn, pytest.fail, again)
+    partition = partition_of(directory, flusher)
+    partition.when_durable(partition.append(batch(), NOW).end_offset, heard.append)
+    turn.end()
+    _, done = worker.jobs.pop()
+    done([OSError(errno.ENFILE, os.strerror(errno.ENFILE))], None)
+    assert heard == []
+    worker.finish()
+    assert heard == [None]
+
+
 def test_os_mode_acknowledges_at_once_and_syncs_when_flush_messages_says_so(directory):
     worker, turn = HeldWorker(), Turn()
     flusher = OsFlusher(AckFlusher([worker], turn, pytest.fail))

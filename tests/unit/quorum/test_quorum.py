@@ -2,7 +2,10 @@
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -235,6 +238,39 @@ def test_after_a_failed_sync_nothing_is_acknowledged(tmp_path: Path) -> None:
     assert [error.errno for error in shop.failures] == [errno.EIO]
     assert [getattr(reply, "code", reply) for reply in shop.create("two")] == [ErrorCode.KAFKA_STORAGE_ERROR]
     assert worker.jobs == []
+
+
+@pytest.mark.parametrize("where", ["pin", "sync"])
+def test_a_sync_for_which_no_descriptor_is_left_begins_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    shop = Workshop(tmp_path)
+    shop.join()
+    shop.quorum.close()
+    worker = shop.worker = HeldWorker()
+    calls: list[tuple[float, Callable[[], object]]] = []
+
+    def call_later(delay: float, callback: Callable[[], object]) -> SimpleNamespace:
+        calls.append((delay, callback))
+        return SimpleNamespace(cancel=lambda: None)
+
+    shop.call_later = call_later
+    shop.reopen(close=False)
+    error = OSError(errno.EMFILE, "Too many open files")
+    if where == "pin":
+        with monkeypatch.context() as patch:
+            patch.setattr("ottla.quorum.driver.pin_all", Mock(side_effect=error))
+            replies = shop.create("one")
+        assert worker.jobs == []
+    else:
+        replies = shop.create("one")
+        worker.work(error)
+    assert (replies, shop.failures) == ([], [])
+    again = [callback for delay, callback in calls if delay == 0.1]
+    assert len(again) == 1
+    again[0]()
+    worker.work()
+    assert replies == [0]
 
 
 def test_a_sync_that_breaks_off_ends_the_quorum_instead_of_leaving_it_waiting(tmp_path: Path) -> None:

@@ -108,6 +108,7 @@ class Workshop:
         self.heard: list[tuple[Delta, Image]] = []
         self.settings = settings
         self.wires: Wires | None = None
+        self.call_later: Callable[[float, Callable[[], object]], Any] | None = None
         self.voters = Voters.of([Voter(1, addresses=(address,))]) if static else None
         wish = Format(CLUSTER_ID, 1, [self.directory], self.directory, () if static else (address,))
         format_storage(self.disk, self.clock, self.entropy, wish)
@@ -119,7 +120,13 @@ class Workshop:
         self.heard = []
         quorum: Quorum[Controller] = Quorum(
             Surroundings(
-                self.disk, self.clock, self.worker, None, self.warnings.append, self.failures.append
+                self.disk,
+                self.clock,
+                self.worker,
+                None,
+                self.warnings.append,
+                self.failures.append,
+                self.call_later,
             ),
             QuorumSettings(
                 1, self.directory, identity.directory_id, (address,), self.voters, **self.settings

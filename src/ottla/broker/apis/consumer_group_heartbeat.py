@@ -3,6 +3,7 @@
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.coordination import client_of
+from ottla.broker.expression import COST
 from ottla.channel.connection import Connection
 from ottla.groups.group import Kind
 from ottla.wire.errors import BrokerError
@@ -17,6 +18,8 @@ def handle(
 ) -> ConsumerGroupHeartbeatResponse | Pending:
     """Hand the request to the group's coordinator."""
     client = client_of(connection)
+    if request.subscribed_topic_regex:
+        connection.connections.turn_cost += COST  # whoever asks for many takes turns
 
     def finish(outcome: ConsumerGroupHeartbeatResponse | BrokerError) -> ConsumerGroupHeartbeatResponse:
         if isinstance(outcome, BrokerError):

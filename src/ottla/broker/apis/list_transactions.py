@@ -2,7 +2,7 @@
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
-from ottla.broker.expression import match
+from ottla.broker.expression import COST, match
 from ottla.broker.gathering import Gathering
 from ottla.broker.internal_topics import TRANSACTIONS
 from ottla.channel.connection import Connection
@@ -16,7 +16,10 @@ def handle(
     """Ask every coordinator."""
     try:
         pattern = request.transactional_id_pattern
-        matches = match(pattern) if pattern else None
+        matches = None
+        if pattern:
+            connection.connections.turn_cost += COST  # whoever asks for many takes turns
+            matches = match(pattern)
     except ValueError:
         return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     topic = broker.image.topics.by_name.get(TRANSACTIONS.name)

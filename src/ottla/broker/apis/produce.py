@@ -1,9 +1,11 @@
 """Produce (0): append one record batch to each named partition.
 
 Served at v3 to v13, advertised from v0. acks=0 gets no answer; acks=1 and acks=all are answered once the records are
-durable in the sense of `ottla.flush`. v10 may carry a leader hint; v13 names topics by id.
+durable in the sense of `ottla.flush`. v10 may carry a leader hint; v13 names topics by id. Of a partition that is named
+twice the last batch counts, and is answered once, as in Kafka.
 """
 
+import struct
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -15,18 +17,22 @@ from ottla.broker.broker import Broker
 from ottla.broker.durable import ALL, Durable, Part, Waits
 from ottla.broker.express import express
 from ottla.broker.fair_queue import Job
+from ottla.broker.kept_request import KeptRequest, hopeless, once_each
 from ottla.broker.leader_hint import TOLD_WITH, Hint, hint
-from ottla.broker.verification import Verified, doubtful, verify
+from ottla.broker.verification import Doubted, Verified, doubtful, verify
 from ottla.channel.connection import Connection
 from ottla.log.config import LogConfig
-from ottla.log.inspection import Inspected, PostponedError
+from ottla.log.inspection import Allowance, Inspected, PostponedError
 from ottla.log.validation import MalformedBatch, inspect_client_batch
 from ottla.log.verification import UNVERIFIED, Verification
 from ottla.partition.partition import Partition
+from ottla.wire.batch import BATCH_HEADER_SIZE
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.produce import ProduceRequest, ProduceResponse
 from ottla.world.disk import Bytes
 
+_COUNT_AT = 57  # of a batch's records
+_read_count = struct.Struct(">i").unpack_from
 _ATTRIBUTES_AT = 22  # the low byte of a batch's attributes
 _TRANSACTIONAL = 0x10
 _CODEC_MASK = 0x07
@@ -48,6 +54,7 @@ def handle(
     request: ProduceRequest, version: int, connection: Connection, broker: Broker
 ) -> ProduceResponse | Pending | None:
     """Append everything, then answer, wait, or stay silent, as `acks` says."""
+    once_each(request, version)
     if request.transactional_id is not None:
         try:
             doubted = doubtful(request, version, broker)
@@ -55,45 +62,28 @@ def handle(
             return _Appending(request, version, connection, broker, error, None).begin()
         if doubted is not None:
             pending = Pending() if request.acks else None
-            verify(
-                doubted,
-                version,
-                broker,
-                lambda verified: _append_verified(request, version, connection, broker, verified, pending),
-            )
-            if pending is None and doubted.producer_id in broker.verifying:
-                connection.mute()  # nobody waits for an answer, so that this is all that holds the peer back
+            _Appending(request, version, connection, broker, None, pending).look_up(doubted)
             return pending
     return _Appending(request, version, connection, broker, None, None).begin()
-
-
-def _append_verified(
-    request: ProduceRequest,
-    version: int,
-    connection: Connection,
-    broker: Broker,
-    verified: Verified,
-    pending: Pending | None,
-) -> None:
-    _Appending(request, version, connection, broker, verified, pending).begin_later()
-    if pending is None and connection.muted and id(connection) not in broker.inspecting:
-        connection.unmute()
 
 
 class _Appending:
     """The batches of one request on their way into their logs.
 
-    A batch that is too long to be looked through on the loop waits until a thread has done that. The connection is mute
-    meanwhile, so that nothing overtakes it; all that may have changed by then is asked again.
+    A batch that is too long to be looked through on the loop waits until a thread has done that, and one that begins a
+    transaction may wait for its coordinator. The connection is mute meanwhile, so that nothing overtakes it; all that
+    may have changed by then is asked again.
     """
 
     __slots__ = (
+        "_allowance",
         "_broker",
         "_connection",
+        "_hopeless",
+        "_kept",
         "_leaders",
         "_pending",
         "_postponed",
-        "_queued_bytes",
         "_refused",
         "_request",
         "_topics",
@@ -123,7 +113,36 @@ class _Appending:
         self._refused = False
         self._leaders: dict[int, Hint] = {}
         self._postponed: list[_Postponed] = []
-        self._queued_bytes = 0  # copied, for the thread
+        self._allowance = Allowance()
+        self._kept = KeptRequest(request, connection)
+        self._hopeless: dict[int, BrokerError] = {}  # why a batch was not kept, by the identity of its part
+
+    def look_up(self, doubted: Doubted) -> None:
+        """Have the coordinator asked, and begin then; nothing else of this connection is served before."""
+        connection = self._connection
+        self._hopeless = hopeless(self._request, self._version, self._broker)
+        self._kept.keep(without=self._hopeless)
+        connection.on_close.append(self._client_gone)
+        verify(doubted, self._version, self._broker, self._looked_up)
+        if self._verified is None:
+            connection.mute()
+
+    def _looked_up(self, verified: Verified) -> None:
+        connection = self._connection
+        if self._client_gone in connection.on_close:
+            connection.on_close.remove(self._client_gone)
+        self._verified = verified
+        self.begin_later()
+        if connection.muted and id(connection) not in self._broker.inspecting:
+            connection.unmute()
+
+    def _client_gone(self) -> None:
+        """Give up what waits for the coordinator, where too much waits already."""
+        if not self._outlives():
+            gone = BrokerError(ErrorCode.NETWORK_EXCEPTION, "the client has gone")
+            for topic in self._request.topic_data:
+                self._hopeless.update((id(part), gone) for part in topic.partition_data)
+            self._kept.drop()
 
     def begin(self) -> ProduceResponse | Pending | None:
         """Append what may be, and return what to say of it if that is known."""
@@ -141,17 +160,20 @@ class _Appending:
                 self._append(topic, wanted, part, now_ms, None)
             self._topics.append(_topic(name=topic.name, topic_id=topic.topic_id, partition_responses=parts))
         if not self._postponed:
+            self._kept.release()
             return self._answer()
         if self._pending is None and self._request.acks:
             self._pending = Pending()
-        for each in self._postponed:  # the buffer is the next request's
-            each.wanted.records = memoryview(bytearray(each.wanted.records or b""))
-            self._queued_bytes += len(each.wanted.records)
-        self._connection.connections.requests.add_queued(self._queued_bytes)
+        self._kept.keep(without=self._settled())  # the buffer is the next request's
         self._broker.inspecting[id(self._connection)] = deque()
         self._connection.mute()
         self._inspect(now_ms)
         return self._pending
+
+    def _settled(self) -> set[int]:
+        """Return the identities of the parts of which no batch waits for the thread."""
+        parts = {id(part) for topic in self._request.topic_data for part in topic.partition_data}
+        return parts.difference(id(each.wanted) for each in self._postponed)
 
     def begin_later(self) -> None:
         """As `begin`, where nobody else would give up on a request that breaks."""
@@ -162,6 +184,7 @@ class _Appending:
 
     def _fail(self, error: Exception) -> None:
         """Give up on this request alone."""
+        self._kept.release()
         if self._pending is not None:
             self._pending.fail(error)
         else:
@@ -171,30 +194,30 @@ class _Appending:
     def _inspect(self, now_ms: int) -> None:
         """Have each batch looked through, in a turn of its own; then go on with all of them."""
         postponed, self._postponed = self._postponed, []
-        results: list[Inspected | BrokerError] = []
+        results: dict[int, Inspected | BrokerError] = {}  # by the number of the batch: they come in any order
 
-        def done(result: Inspected | BrokerError | None, error: BaseException | None) -> None:
+        def done(number: int, result: Inspected | BrokerError | None, error: BaseException | None) -> None:
             if isinstance(error, ConnectionError):
                 result = BrokerError(ErrorCode.NETWORK_EXCEPTION, "the client has gone")
             elif result is None:
                 self._broker.failed(error or AssertionError("no result"))
                 result = BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR)
-            results.append(result)
+            results[number] = result
             if len(results) == len(postponed):
-                self._inspected(postponed, results)
+                self._inspected([(each, results[at]) for at, each in enumerate(postponed)])
 
-        for each in postponed:
+        for number, each in enumerate(postponed):
             begin = partial(partial, _inspected, each, now_ms)
-            self._broker.inspections.submit(self._connection, Job(begin, done, self._outlives))
+            self._broker.inspections.submit(self._connection, Job(begin, partial(done, number), self._outlives))
 
     def _outlives(self) -> bool:
         """Whether its batches are stored though its client has gone: those that nobody has room for are not."""
         return not self._connection.connections.requests.has_long_queue
 
-    def _inspected(self, postponed: "list[_Postponed]", results: list[Inspected | BrokerError]) -> None:
+    def _inspected(self, found: "list[tuple[_Postponed, Inspected | BrokerError]]") -> None:
         try:
             now_ms = self._broker.clock.now_ms()
-            for (topic, wanted, part, _, _), result in zip(postponed, results, strict=True):
+            for (topic, wanted, part, _, _), result in found:
                 self._append(topic, wanted, part, now_ms, result)
             if self._postponed:
                 self._inspect(now_ms)  # the topic's settings have changed
@@ -207,7 +230,7 @@ class _Appending:
     def _let_on(self) -> None:
         """Have those served that came behind, in their order."""
         inspecting, connection = self._broker.inspecting, self._connection
-        connection.connections.requests.add_queued(-self._queued_bytes)
+        self._kept.release()
         behind = inspecting.pop(id(connection))
         while behind:
             behind.popleft()()
@@ -243,6 +266,10 @@ class _Appending:
                 raise BrokerError(ErrorCode.INVALID_REQUIRED_ACKS)
             if isinstance(self._verified, BrokerError):
                 raise BrokerError(self._verified.code, self._verified.message)
+            if id(wanted) in self._hopeless:
+                error = self._hopeless[id(wanted)]
+                tried = True
+                raise type(error)(error.code, error.message, error.records)
             records = wanted.records
             verification = None
             if records is None:
@@ -263,7 +290,9 @@ class _Appending:
             leadership = partition.leadership
             if leadership is not None and acks == ALL and leadership.is_under_min_isr:
                 raise BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS)
-            appended = partition.append(records, now_ms, inspected, verification)
+            if inspected is None and partition.refusal is None:
+                self._look_through(records)
+            appended = partition.append(records, now_ms, inspected, verification, self._allowance)
             part.base_offset = appended.base_offset
             part.log_append_time_ms = appended.log_append_time_ms
             part.log_start_offset = partition.log.start_offset
@@ -278,6 +307,13 @@ class _Appending:
             self._postponed.append(_Postponed(topic, wanted, part, partition.log.config, check))
         except BrokerError as error:
             self._refuse(topic, wanted, part, error, partition, tried)
+
+    def _look_through(self, records: Bytes) -> None:
+        """Count a batch that the loop is to look through; PostponedError where it has done enough for this request."""
+        if self._allowance.is_used_up:
+            raise PostponedError
+        count = _read_count(records, _COUNT_AT)[0] if len(records) >= BATCH_HEADER_SIZE else 0
+        self._allowance.take(len(records), max(0, count))
 
     def _check_internal(self, topic: str, inspected: Inspected | BrokerError | None) -> None:
         """Let only the repair tools write to an internal topic, and only what its coordinator can read back."""

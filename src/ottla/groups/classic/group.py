@@ -15,7 +15,7 @@ generation that was completed. Who wants to change a group takes a `copy`, and p
 from collections.abc import Collection, Iterator
 from enum import Enum
 
-from ottla.groups.classic.member import Member
+from ottla.groups.classic.member import Member, text_bytes
 from ottla.groups.classic.subscription import CONSUMER, topics_of
 from ottla.groups.group import Kind
 from ottla.groups.shelf import TimerKey
@@ -44,11 +44,11 @@ class ClassicGroup:
 
     __slots__ = (
         "_joining",
+        "_member_bytes",
         "_support",
         "first_wait_ms",
         "generation",
         "has_newcomer",
-        "held_bytes",
         "id",
         "instances",
         "leader",
@@ -88,9 +88,9 @@ class ClassicGroup:
         self.topics: frozenset[str] | None = None
         self.has_newcomer = False
         self.first_wait_ms: tuple[int, int] | None = None
-        self.held_bytes = 0  # by its members
         self._support: dict[str, int] = {}
         self._joining = 0
+        self._member_bytes = 0
 
     def copy(self) -> "ClassicGroup":
         """Return a group that can be changed without this one noticing."""
@@ -113,6 +113,11 @@ class ClassicGroup:
     def is_simple(self) -> bool:
         """Whether the group merely holds offsets."""
         return not self.protocol_type and self.phase is Phase.EMPTY and not self.pending
+
+    @property
+    def held_bytes(self) -> int:
+        """How many bytes its members hold, and the ids of those that are yet to join."""
+        return self._member_bytes + sum(map(text_bytes, self.pending))
 
     @property
     def joining(self) -> int:
@@ -214,7 +219,7 @@ class ClassicGroup:
             self.topics = topics_of(member.metadata(name) for member in self.members.values())
 
     def _count(self, member: Member, by: int) -> None:
-        self.held_bytes += by * member.size_bytes
+        self._member_bytes += by * member.size_bytes
         self._joining += by if member.join is not None else 0
         for name, _ in member.protocols:
             self._support[name] = self._support.get(name, 0) + by

@@ -12,7 +12,7 @@ from ottla.groups.classic import joining, leaving, rebalance, syncing
 from ottla.groups.classic.answers import dismissals, refused_join, refused_sync
 from ottla.groups.classic.draft import Draft
 from ottla.groups.classic.group import ClassicGroup, Phase
-from ottla.groups.classic.member import Waiting
+from ottla.groups.classic.member import PROTOCOLS_MAX, Waiting, client_bytes, text_bytes
 from ottla.groups.classic.records import first_record, group_of
 from ottla.groups.group import Group, Kind
 from ottla.groups.shelf import Shelf, TimerKey
@@ -53,10 +53,12 @@ class ClassicGroups:
             <= values["group.max.session.timeout.ms"]
         ):
             return _answer(refused_join(waiting, ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id))
-        if not joining.only_asks_for_id(request, version) and not self._shelf.tally.members.admits(
-            _bytes_more(request, found), now
+        if not self._shelf.tally.members.admits(
+            _bytes_more(request, version, client, found), now
         ):
             return _answer(refused_join(waiting, ErrorCode.COORDINATOR_NOT_AVAILABLE, request.member_id))
+        if len(request.protocols) > PROTOCOLS_MAX:
+            return _answer(refused_join(waiting, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
         if isinstance(found, ClassicGroup):
             draft = self._draft(found, now)
             joining.join(draft, request, client, waiting, self._shelf.unique())
@@ -219,10 +221,14 @@ class ClassicGroups:
             self.touch(group, member.id, now)
 
 
-def _bytes_more(request: JoinGroupRequest, found: Group | None) -> int:
+def _bytes_more(request: JoinGroupRequest, version: int, client: Client, found: Group | None) -> int:
     """Return by how much a join makes what its member holds grow."""
+    if joining.only_asks_for_id(request, version):
+        return text_bytes(client.client_id)  # with which the id begins
     member = found.members.get(request.member_id) if isinstance(found, ClassicGroup) else None
-    return sum(len(each.metadata) for each in request.protocols) - (0 if member is None else member.size_bytes)
+    names = request.member_id or request.group_instance_id or client.client_id, request.group_instance_id or ""
+    size_bytes = joining.bytes_of(request) + sum(map(text_bytes, names)) + client_bytes(client)
+    return size_bytes - (0 if member is None else member.size_bytes)
 
 
 def _answer(answer: Answer) -> Decision[None]:

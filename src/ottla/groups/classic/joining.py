@@ -6,9 +6,9 @@ J2  A static member that comes without an id takes the seat of its earlier self,
     and would choose the same protocol, nobody else has to notice.
 J3  A stable group is called together again only by its leader, by a member that says something new of itself,
     or by someone new.
-J4  What the members of a group say of themselves stays within METADATA_BYTES_MAX: a join that brings more than
-    METADATA_BYTES_FREE is refused beyond it, as where the group has too many members. What the members of all groups
-    hold is bounded by `groups.py` (L4).
+J4  What the members of a group say of themselves stays within METADATA_BYTES_MAX, names of protocols and all: a join
+    that brings more than METADATA_BYTES_FREE is refused beyond it, as where the group has too many members. What the
+    members of all groups hold is bounded by `groups.py` (L4). A member names at most PROTOCOLS_MAX protocols.
 """
 
 import uuid
@@ -16,7 +16,7 @@ import uuid
 from ottla.groups.classic.answers import dismissals, joined, refused_join
 from ottla.groups.classic.draft import Draft
 from ottla.groups.classic.group import Phase
-from ottla.groups.classic.member import Member, Waiting, protocols_of
+from ottla.groups.classic.member import Member, Waiting, protocols_bytes, protocols_of
 from ottla.groups.classic.rebalance import complete_if_all_joined, prepare, rebalance_or_complete
 from ottla.groups.classic.records import group_record
 from ottla.replicated.keyed import Client
@@ -50,8 +50,13 @@ def join(draft: Draft, request: JoinGroupRequest, client: Client, waiting: Waiti
         _join_again(draft, request, waiting)
 
 
+def bytes_of(request: JoinGroupRequest) -> int:
+    """Return how many bytes are kept of the protocols of a request."""
+    return protocols_bytes((each.name, each.metadata) for each in request.protocols)
+
+
 def only_asks_for_id(request: JoinGroupRequest, version: int) -> bool:
-    """Say whether a join without an id only brings one about (J1): nothing of what it says is kept."""
+    """Say whether a join without an id only brings one about (J1): nothing is kept but that."""
     return not request.member_id and request.group_instance_id is None and version >= _ID_REQUIRED_SINCE
 
 
@@ -67,11 +72,11 @@ def _has_room(draft: Draft, member_id: str) -> bool:
 
 
 def _has_room_for_metadata(draft: Draft, request: JoinGroupRequest) -> bool:
-    size_bytes = sum(len(each.metadata) for each in request.protocols)
+    size_bytes = bytes_of(request)
     if size_bytes <= METADATA_BYTES_FREE:
         return True
     others = (member for member in draft.group.members.values() if member.id != request.member_id)
-    held = sum(len(metadata) for member in others for _, metadata in member.protocols)
+    held = sum(protocols_bytes(member.protocols) for member in others)
     return size_bytes + held <= METADATA_BYTES_MAX
 
 

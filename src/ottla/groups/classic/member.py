@@ -1,9 +1,13 @@
 """A member of a classic group. It never changes: a change makes another, so a draft of a group shares its members."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ottla.replicated.keyed import Client
 from ottla.wire.messages.join_group import JoinGroupRequest
+
+PROTOCOLS_MAX = 128  # of a member; clients have a handful
+_EMPTY_TEXT_BYTES = "".__sizeof__()
 
 # A protocol's name, and what the member says of itself under it; those it likes best come first.
 Protocols = tuple[tuple[str, bytes], ...]
@@ -43,13 +47,34 @@ class Member(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes it holds of what it said of itself and was assigned."""
-        return len(self.assignment) + sum(len(data) for _, data in self.protocols)
+        """How many bytes it holds: of what it said of itself, of its names, and of what it was assigned."""
+        return (
+            len(self.assignment)
+            + protocols_bytes(self.protocols)
+            + text_bytes(self.id)
+            + text_bytes(self.instance_id or "")
+            + client_bytes(self.client)
+        )
 
     @property
     def waits(self) -> bool:
         """Whether the member sits in a request of its own, which is as good as a heartbeat."""
         return not self.is_new and (self.join is not None or self.sync is not None)
+
+
+def text_bytes(text: str) -> int:
+    """Return how many bytes the characters of a text take in memory: up to four times those it had as UTF-8."""
+    return text.__sizeof__() - _EMPTY_TEXT_BYTES
+
+
+def protocols_bytes(protocols: Iterable[tuple[str, bytes]]) -> int:
+    """Return how many bytes protocols take, names and all."""
+    return sum(text_bytes(name) + len(data) for name, data in protocols)
+
+
+def client_bytes(client: Client) -> int:
+    """Return how many bytes are kept of who a member is."""
+    return text_bytes(client.client_id) + text_bytes(client.host)
 
 
 def protocols_of(request: JoinGroupRequest) -> Protocols:

@@ -9,7 +9,7 @@ Y2  A member learns by its heartbeat that it shall join again: when there is a n
 from dataclasses import replace
 
 from ottla.groups.classic.leaving import leave_response, leavers, outcome
-from ottla.groups.classic.member import protocols_of
+from ottla.groups.classic.member import PROTOCOLS_MAX, protocols_of
 from ottla.groups.consumer import migration
 from ottla.groups.consumer.departure import fence
 from ottla.groups.consumer.desk import Desk
@@ -170,7 +170,7 @@ def _check_protocols(group: ConsumerGroup, member_id: str, request: JoinGroupReq
     names = [protocol.name for protocol in request.protocols]
     # Whoever speaks the classic protocol has one that all the others of its kind have too.
     shared = any(group.classic_protocols.get(name, 0) == group.classic_count for name in names)
-    if request.protocol_type != PROTOCOL_TYPE or not shared:
+    if request.protocol_type != PROTOCOL_TYPE or not shared or len(names) > PROTOCOLS_MAX:
         message = f"Member {member_id}'s protocols are not supported."
         raise BrokerError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, message)
 

@@ -171,6 +171,25 @@ class SimFile:
         self._inode = None
 
 
+class SimDirectory:
+    """A directory that is open, whatever its name becomes."""
+
+    __slots__ = ("_disk", "_folder")
+
+    def __init__(self, disk: "SimDisk", folder: Folder) -> None:
+        self._disk = disk
+        self._folder = folder
+
+    def sync(self) -> None:
+        """Keep its names."""
+        if self._disk.is_dead:
+            raise OSError(errno.EIO, "the process is dead")
+        self._folder.keep()
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
 class SimLock:
     """A lock of one process; it goes with it."""
 
@@ -361,6 +380,10 @@ class SimDisk:
     def sync_dir(self, path: str) -> None:
         """Make renames and new names in a directory durable."""
         self._folder(path).keep()
+
+    def hold_dir(self, path: str) -> SimDirectory:
+        """Open a directory, for a thread that is to sync its names."""
+        return SimDirectory(self, self._folder(path))
 
     def sync_filesystem(self, path: str) -> bool:
         """Make everything durable."""
