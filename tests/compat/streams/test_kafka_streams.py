@@ -3,7 +3,6 @@
 `pytest -k NAME` runs one topology. OTTLA_SEED is the seed of the records, OTTLA_RECORDS how many there are.
 """
 
-import inspect
 import os
 import random
 from collections.abc import Iterator
@@ -29,8 +28,6 @@ ON_SPARK = ("chain_of_stateless", "hopping_emit_on_close", "outer_join_streams",
 SECONDS_MAX = 600
 # The first one waits for the jars, and for Spark.
 pytestmark = pytest.mark.timeout(SECONDS_MAX)
-TAKES_PLACES = "on" in inspect.signature(App.test).parameters
-needs_the_reference = pytest.mark.skipif(not TAKES_PLACES, reason="app.test() runs on Spark alone")
 
 
 @pytest.fixture(scope="module")
@@ -84,15 +81,13 @@ def compare(judge: Judge, name: str, on: str, count: int) -> None:
     wanted = judge.run(name, rows, comparison.stores)
     app = App(f"judged-{name.replace('_', '-')}")
     comparison.build(app)
-    ways = {"on": on} if TAKES_PLACES else {}
-    found = written(app.test(given(rows, shape), **ways))
+    found = written(app.test(given(rows, shape), on=on))
     reduced = comparison.reduced
     differs = difference(results(wanted, reduced), results(found, reduced))
     assert differs is None, f"{name}: {differs}\nto replay: {replay}"
     assert wanted, "nothing was written, so nothing was compared"
 
 
-@needs_the_reference
 @pytest.mark.parametrize("name", [pytest.param(name, id=f"{name}-python") for name in COMPARISONS])
 def test_the_reference_agrees(judge: Judge, name: str) -> None:
     compare(judge, name, "python", 400)
@@ -103,7 +98,6 @@ def test_spark_agrees(judge: Judge, spark: None, name: str) -> None:
     compare(judge, name, "spark", 200)
 
 
-@needs_the_reference
 @pytest.mark.long
 @pytest.mark.parametrize("name", [pytest.param(name, id=f"{name}-python") for name in COMPARISONS])
 def test_the_reference_agrees_on_many_records(judge: Judge, name: str) -> None:
