@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ottla.broker.api import Pending
 from ottla.wire.errors import ProtocolError
 from ottla.wire.message import Message
-from ottla.wire.piecewise import encode_piecewise, long_array
+from ottla.wire.piecewise import encode_piecewise, is_long
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
@@ -164,6 +164,7 @@ class LongRequest:
         elif isinstance(reply, Pending):
             reply.then(self._answered, self._failed)
         else:
+            yield
             yield from self._encode(reply)
 
     def _answered(self, message: Message) -> None:
@@ -177,12 +178,11 @@ class LongRequest:
 
     def _encode(self, message: Message) -> Generator[None, None, None]:
         route = self._route
-        array = None if route.carries_records else long_array(message, route.version)
-        if array is None or len(getattr(message, array.name) or ()) <= PIECE:
+        if not is_long(message, route.version, PIECE):
             self._send(route.parts(message, self._pending.correlation_id))
             return
         body = []
-        for piece in encode_piecewise(message, route.version, array, PIECE):
+        for piece in encode_piecewise(message, route.version, PIECE):
             body.append(piece)
             yield
         self._send([route.head(sum(map(len, body)), self._pending.correlation_id), *body])

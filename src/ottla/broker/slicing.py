@@ -74,6 +74,14 @@ def in_slices(*cuts: Cut, size: int = SLICE) -> InSlices:
     return InSlices(cuts, size)
 
 
+def undivided(
+    handle: "Handler", request: Message, version: int, connection: Any, broker: Any
+) -> Generator[None, None, Message | Pending | None]:
+    """Serve a long request at once, where its elements are decided together; its answer is encoded in pieces."""
+    return handle(request, version, connection, broker)
+    yield
+
+
 def slices(request: Message, cut: Cut, size: int) -> Iterator[tuple[Message, int] | None]:
     """Cut a request, and say of each slice how many of its arrays go on with an element of the slice before.
 
@@ -85,7 +93,7 @@ def slices(request: Message, cut: Cut, size: int) -> Iterator[tuple[Message, int
         units = _regrouped(request, path, [_key(names) for names in cut.keys])
     held: list[Unit] = []
     last: Unit | None = None  # of the slice before
-    name = _key(cut.keys[-1]) if cut.keys else id
+    name = _key(cut.keys[-1]) if cut.keys else None
     none = True
     for unit in units:
         if unit is None:
@@ -150,10 +158,11 @@ def _key(names: str) -> Callable[[Any], Any]:
     return key
 
 
-def _is_mention(unit: Unit, before: Unit, name: Callable[[Any], Any]) -> bool:
+def _is_mention(unit: Unit, before: Unit, name: Callable[[Any], Any] | None) -> bool:
     """Whether the same is named as before."""
     return (
-        len(unit) == len(before)
+        name is not None
+        and len(unit) == len(before)
         and all(one is other for one, other in zip(unit[:-1], before[:-1], strict=True))
         and name(unit[-1]) == name(before[-1])
     )
@@ -192,15 +201,15 @@ def _rebuilt(node: Any, path: list[str], units: list[Unit], level: int = 0) -> A
 class _Answers:
     """The answers to the slices, until all are there."""
 
-    __slots__ = ("_begun", "_continued", "_found", "_left", "_path", "_pending")
+    __slots__ = ("_continued", "_failure", "_found", "_left", "_path", "_pending")
 
     def __init__(self, path: list[str]) -> None:
         self._path = path
         self._continued: list[int] = []
         self._found: list[Message | None] = []
         self._left = 0
-        self._pending: Any = None
-        self._begun = False
+        self._pending: Pending | None = None
+        self._failure: Exception | None = None
 
     def expect(self, continued: int, reply: Any) -> None:
         """Take the reply to the next slice, now or once it is known."""
@@ -221,20 +230,23 @@ class _Answers:
 
     def _failed(self, error: Exception) -> None:
         if self._pending is None:
-            raise error
-        self._pending.fail(error)
+            self._failure = error
+        else:
+            self._pending.fail(error)
 
     def all_begun(self) -> Message | Pending:
         """Return the answer, or the promise of one."""
+        if self._failure is not None:
+            raise self._failure
         if not self._left:
             return self._joined()
-        self._pending = Pending()
-        return self._pending
+        pending = self._pending = Pending()
+        return pending
 
     def _joined(self) -> Message:
         messages = [each for each in self._found if each is not None]
         self._found = []
-        whole = next((each for each in messages if getattr(each, "error_code", 0)), messages[0])
+        whole: Message = next((each for each in messages if getattr(each, "error_code", 0)), messages[0])
         elements: list[Any] = getattr(messages[0], self._path[0])
         for message, continued in zip(messages[1:], self._continued[1:], strict=True):
             _go_on(elements, getattr(message, self._path[0]), self._path[1:], continued)

@@ -19,8 +19,8 @@ from ottla.wire.message import fields_of
 from ottla.wire.messages.fetch import FetchRequest
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from ottla.wire.messages.list_offsets import ListOffsetsRequest
-from ottla.wire.messages.metadata import MetadataRequest
-from ottla.wire.piecewise import encode_piecewise, long_array
+from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
+from ottla.wire.piecewise import encode_piecewise, is_long
 from tests.peers.connection import request_frame
 from tests.unit.broker.conftest import Station
 
@@ -171,6 +171,12 @@ def test_a_topic_lies_across_borders():
     ]
 
 
+def test_a_slice_ends_though_the_same_is_named_again_and_again():
+    request = FindCoordinatorRequest(coordinator_keys=["same"] * 7)
+    cuts = [part.coordinator_keys for part, _ in slices(request, Cut("coordinator_keys", "coordinators"), 3)]
+    assert cuts == [["same"] * 3, ["same"] * 3, ["same"]]
+
+
 def test_mentions_of_one_thing_are_in_one_slice_and_no_more_than_two():
     cut = Cut("topics.partitions", "topics.partitions", ("name", "partition_index"))
     cuts = [each for each in slices(offsets_of(("a", [1, 2, 1]), ("b", [1]), ("a", [3, 1])), cut, 1) if each]
@@ -196,21 +202,35 @@ def finished(steps):
             return end.value
 
 
-@pytest.mark.parametrize("version", FindCoordinatorRequest.versions)
-@pytest.mark.parametrize("count", [0, 1, 2, 127, 128, 300])
-def test_pieces_are_the_bytes_of_the_whole(version, count):
-    kind = FindCoordinatorResponse.Coordinator
-    message = FindCoordinatorResponse(throttle_time_ms=0 if version < 1 else 5)
-    array = long_array(message, version)
-    if version < 4:
-        assert array is None
-        return
-    message.coordinators = [kind(key=f"k{n}", node_id=n, host="h", port=n) for n in range(count)]
-    if not count:
-        return
-    pieces = list(encode_piecewise(message, version, array, 7))
+@pytest.mark.parametrize("version", MetadataResponse.versions)
+@pytest.mark.parametrize("counts", [[1], [0, 0], [127], [128, 1, 300], [3] * 130, [1, 200, 0, 7, 129]])
+def test_pieces_are_the_bytes_of_the_whole(version, counts):
+    topic = MetadataResponse.MetadataResponseTopic
+    part = topic.MetadataResponsePartition
+    message = MetadataResponse(
+        topics=[
+            topic(
+                name=f"n{count}",
+                partitions=[part(partition_index=n, replica_nodes=[1, n]) for n in range(count)],
+            )
+            for count in counts
+        ],
+    )
+    pieces = list(encode_piecewise(message, version, 7))
     assert b"".join(pieces) == message.encode(version)
-    assert len(pieces) == -(-count // 7) + 2
+    assert is_long(message, version, 7) == (sum(counts) + len(counts) > 7)
+    one = max(len(encode_piecewise_of(part(partition_index=300, replica_nodes=[1, 300]), version)), 1)
+    assert max(map(len, pieces)) < 16 * one + 100
+
+
+def encode_piecewise_of(part, version):
+    topic = MetadataResponse.MetadataResponseTopic(name="", partitions=[part])
+    return MetadataResponse(topics=[topic]).encode(version)
+
+
+def test_an_answer_without_arrays_is_not_long():
+    assert not is_long(FindCoordinatorResponse(), 0, 0)
+    assert not is_long(MetadataResponse(), 12, 0)
 
 
 class Peer:
@@ -349,6 +369,22 @@ def test_a_failure_that_comes_later_closes_its_own_connection(station):
     station.settle()
     pendings[2].fail(KeyError("ours"))
     assert peer.closed and not peer.replies
+
+
+def test_a_failure_while_others_begin_closes_its_own_connection(station):
+    pendings = []
+
+    def handle(request, version, connection, broker):
+        pendings.append(Pending())
+        if len(pendings) == 4:
+            pendings[1].fail(KeyError("ours"))  # by somebody who is not to blame for it
+        return pendings[-1]
+
+    dispatcher = Dispatcher((sliced_api(handle),), station.broker, station.reports.append)
+    peer, frame = Peer(station), long_frame()
+    dispatcher.serve(peer, frame, 4, len(frame))
+    station.settle()
+    assert len(pendings) == 6 and peer.closed and not peer.replies
 
 
 def test_nobody_goes_on_for_a_client_that_has_gone(station):

@@ -94,6 +94,7 @@ def serve_long(
     fetch = LongFetch(request, by_id, None, wanted, full=True, broker=broker)
     _prepare(fetch, request, version, _follower(request, version), connection, broker)
     parts = yield from fetch.read_in_slices(connection)
+    # No turn in between: what grows from now on wakes a fetch that is parked.
     return _reply(fetch, parts, request, connection, broker)
 
 
