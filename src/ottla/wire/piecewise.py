@@ -117,7 +117,8 @@ def _arrays(cls: Any, version: int) -> tuple[Field, ...]:
 
 
 def _size(row: Any, version: int) -> int:
-    return 1 + max((len(getattr(row, each.name) or ()) for each in _arrays(type(row), version)), default=0)
+    kind: Any = row.__class__
+    return 1 + max((len(getattr(row, each.name) or ()) for each in _arrays(kind, version)), default=0)
 
 
 def _is_compact(message: Message, version: int, field: Field) -> bool:
