@@ -1,6 +1,6 @@
 """What an API is: its messages, its versions, its handler; and the reply that is not ready yet."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from ottla.channel.connection import Connection
@@ -19,12 +19,18 @@ Handler = Callable[[Any, int, "Connection", "Broker"], "Message | Pending | None
 # reply as it is written, or None for a request of another form.
 Express = Callable[[bytearray, int, int, int, int, "Broker"], "list[Any] | Pending | None"]
 
+# The way of a long request, in steps, each in a turn of the loop: (handler, request, version, connection, broker).
+Long = Callable[
+    [Handler, Any, int, "Connection", "Broker"], Generator[None, None, "Message | Pending | None"]
+]
+LONG_BYTES = 8 << 10
+
 
 class Api:
     """One API of the protocol as this broker serves it.
 
     `advertised_from` may lie below the served versions (KAFKA-18659: librdkafka turns compression off unless Produce is
-    advertised from 0).
+    advertised from 0). Requests of more than `long_bytes` are served by `long`, if there is one (`long_requests.py`).
     """
 
     __slots__ = (
@@ -33,6 +39,8 @@ class Api:
         "facts",
         "handle",
         "key",
+        "long",
+        "long_bytes",
         "name",
         "request",
         "response",
@@ -48,6 +56,8 @@ class Api:
         versions: range | None = None,
         advertised_from: int | None = None,
         express: Express | None = None,
+        long: Long | None = None,
+        long_bytes: int = LONG_BYTES,
     ) -> None:
         assert request.api_key is not None, "only requests have a key"
         self.key: int = request.api_key
@@ -57,6 +67,8 @@ class Api:
         self.response = response
         self.handle = handle
         self.express = express
+        self.long = long
+        self.long_bytes = long_bytes
         self.versions = self.facts.stable_versions if versions is None else versions
         self.advertised_from = self.versions.start if advertised_from is None else advertised_from
 
@@ -67,6 +79,7 @@ class Pending:
     __slots__ = (
         "_began",
         "_dispatcher",
+        "_failed",
         "_failure",
         "_message",
         "_route",
@@ -82,12 +95,19 @@ class Pending:
         self._failure: Exception | None = None
         self.connection: Connection | None = None
         self._then: Callable[[Message], object] | None = None
+        self._failed: Callable[[Exception], object] | None = None
 
-    def then(self, callback: Callable[[Message], object]) -> None:
-        """Hand the answer to somebody within this process, instead of a connection."""
-        self._then = callback
+    def then(
+        self,
+        callback: Callable[[Message], object],
+        failed: Callable[[Exception], object] | None = None,
+    ) -> None:
+        """Hand the answer to somebody within this process, instead of a connection; `failed` hears of a failure."""
+        self._then, self._failed = callback, failed
         if self._message is not None:
             callback(self._message)
+        elif self._failure is not None and failed is not None:
+            failed(self._failure)
 
     def attach(
         self,
@@ -131,6 +151,8 @@ class Pending:
         """Give up on the request, for what was to answer it has broken: its client loses the connection."""
         if self.connection is None:
             self._failure = error
+            if self._failed is not None:
+                self._failed(error)
         else:
             self._dispatcher.failed(self.connection, self._route, error)
 

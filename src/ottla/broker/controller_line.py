@@ -156,4 +156,12 @@ def forwarded(api: Api) -> Api:
             return own(request, version, connection, broker)
         return broker.line.pass_on(api, request, version, connection)
 
-    return Api(api.request, api.response, handle, versions=api.versions, advertised_from=api.advertised_from)
+    return Api(
+        api.request,
+        api.response,
+        handle,
+        versions=api.versions,
+        advertised_from=api.advertised_from,
+        long=api.long,
+        long_bytes=api.long_bytes,
+    )

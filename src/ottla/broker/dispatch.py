@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.complaint import Complaints, place_of
+from ottla.broker.long_requests import LongRequests
 from ottla.channel.connection import Connection
 from ottla.wire.errors import ProtocolError
 from ottla.wire.message import Message
@@ -24,6 +25,7 @@ _REPLY_V1 = struct.Struct(">iiB")  # and an empty tag section
 _API_VERSIONS = 18
 _ENCODED_COST = 15  # of a byte that is encoded, beside one of records that is only sent
 BUCKETS = 28  # up to two minutes
+_NEVER = 1 << 31
 _CARRIES_RECORDS = frozenset({1, 78})  # Fetch, ShareFetch: their replies are written without copying records
 # Answers of a few bytes, which leave even while there is no room for others: Produce, OffsetCommit, FindCoordinator,
 # Heartbeat, LeaveGroup, ApiVersions, InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, EndTxn, WriteTxnMarkers,
@@ -52,6 +54,8 @@ class Route:
         "handle",
         "is_modest",
         "is_small",
+        "long",
+        "long_bytes",
         "seconds",
         "version",
     )
@@ -61,6 +65,9 @@ class Route:
         self.version = version
         self.handle = api.handle
         self.express = api.express
+        self.long = api.long
+        # Beyond it a request is served in steps; no frame is as long as what stands for "never".
+        self.long_bytes = _NEVER if api.long is None else api.long_bytes
         self.is_small = api.key in _SMALL
         self.is_modest = api.key in _MODEST
         self.decode: Callable[[bytearray, int, int], tuple[Any, int]] = api.request.decoder(version)
@@ -97,6 +104,12 @@ class Route:
             head.pack_into(out, 0, size - 4, correlation_id, 0)
         return parts
 
+    def head(self, size: int, correlation_id: int) -> bytes:
+        """What comes before a reply of so many bytes."""
+        head = self._head
+        extra = () if head is _REPLY_V0 else (0,)
+        return head.pack(head.size - 4 + size, correlation_id, *extra)
+
 
 class Dispatcher:
     """The API table, compiled on first use, and the function that serves a frame."""
@@ -105,6 +118,7 @@ class Dispatcher:
         self.apis = {api.key: api for api in apis}
         self.routes: dict[int, Route] = {}
         self._broker = broker
+        self.long = LongRequests(self, broker)
         self._connections = broker.connections
         self.now = broker.clock.monotonic
         self._report = Complaints(report, self.now)
@@ -140,17 +154,20 @@ class Dispatcher:
                 if position > end:
                     raise ProtocolError("the frame ends within its header")
         except (ProtocolError, struct.error, IndexError) as error:
-            self._malformed(connection, error)
+            self.malformed(connection, error)
             return
         try:
             reply: Message | Pending | list[Any] | None = None
             if route.express is not None:
                 reply = route.express(buffer, position, end, correlation_id, route.version, self._broker)
             if reply is None:
+                if end - position > route.long_bytes:
+                    self.long.add(buffer[position:end], route, connection, correlation_id, began)
+                    return
                 try:
                     request, _ = route.decode(buffer, position, end)
                 except ProtocolError as error:
-                    self._malformed(connection, error)
+                    self.malformed(connection, error)
                     return
                 answers = self._connections.answers
                 if answers.is_full and not route.is_small:
@@ -201,7 +218,8 @@ class Dispatcher:
 
         connection.wait_for_room(handle)
 
-    def _malformed(self, connection: Connection, error: Exception) -> None:
+    def malformed(self, connection: Connection, error: Exception) -> None:
+        """Close a connection that has sent what is no request."""
         self._report(f"closing {connection.peer}: malformed request: {error}")
         connection.close()
 

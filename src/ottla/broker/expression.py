@@ -24,7 +24,21 @@ _OPERATOR = re.compile(r"[*+?{]")
 _CLASS = re.compile(r"\\[pP]")
 
 
-def match(pattern: str) -> Callable[[str], bool]:
+class Expression:
+    """A test of whole names, and how many steps it may take for each character."""
+
+    __slots__ = ("_matches", "size")
+
+    def __init__(self, matches: Callable[[str], object], size: int) -> None:
+        self._matches = matches
+        self.size = size
+
+    def __call__(self, name: str) -> bool:
+        """Say whether a name matches."""
+        return self._matches(name) is not None
+
+
+def match(pattern: str) -> Expression:
     """Return a test for names that match a pattern wholly; ValueError says what is wrong with the pattern."""
     for what, count, limit in (
         ("characters", len(pattern), LENGTH_MAX),
@@ -37,7 +51,7 @@ def match(pattern: str) -> Callable[[str], bool]:
 
 
 @lru_cache(maxsize=_KEPT)
-def _compiled(pattern: str) -> Callable[[str], bool]:
+def _compiled(pattern: str) -> Expression:
     """RE2 is loaded with the first pattern: a broker whose clients name their topics never needs it."""
     import re2
 
@@ -49,8 +63,4 @@ def _compiled(pattern: str) -> Callable[[str], bool]:
     except re2.error as error:
         reason = error.args[0]
         raise ValueError(reason.decode() if isinstance(reason, bytes) else str(reason)) from None
-
-    def matches(name: str) -> bool:
-        return compiled.fullmatch(name) is not None
-
-    return matches
+    return Expression(compiled.fullmatch, compiled.programsize)

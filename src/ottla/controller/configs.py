@@ -31,6 +31,7 @@ from ottla.wire.messages.incremental_alter_configs import (
 from ottla.wire.records.metadata import ClearElrRecord, ConfigRecord
 
 VALUE_CHARACTERS_MAX = 32_767
+SETTINGS_MAX = 1_000  # of one resource in a request, which are decided at once
 MIN_ISR = "min.insync.replicas"
 CORDONED = "cordoned.log.dirs"
 
@@ -103,6 +104,7 @@ def alter_configs(view: View, request: AlterConfigsRequest) -> Decision[AlterCon
 
 def new_topic_configs(view: View, topic: str, configs: Sequence[tuple[str, str | None]]) -> list[Message]:
     """The records that give a new topic its configuration."""
+    _check_count(len(configs))
     nulls = [name for name, value in configs if value is None]
     if nulls:
         message = f"Null value not supported for topic configs: {','.join(nulls)}"
@@ -114,6 +116,7 @@ def _check_request(view: View, resource: Resource, count: int, names: list[str])
     kind, resource_name = resource
     if count > 1:
         raise _invalid_request("Each resource must appear at most once.")
+    _check_count(len(names))
     if len(set(names)) != len(names):
         raise _invalid_request("Error due to duplicate config keys")
     if kind not in {ConfigType.TOPIC, ConfigType.BROKER, ConfigType.CLIENT_METRICS, ConfigType.GROUP}:
@@ -128,6 +131,11 @@ def _check_request(view: View, resource: Resource, count: int, names: list[str])
             raise _invalid_request(
                 f"Unexpected broker id, expected {view.node_id}, but received {resource_name}"
             )
+
+
+def _check_count(count: int) -> None:
+    if count > SETTINGS_MAX:
+        raise _invalid_request(f"A request may name at most {SETTINGS_MAX} settings of a resource, not {count}.")
 
 
 def _check_nulls(names: list[str]) -> None:

@@ -26,6 +26,7 @@ from ottla.wire.messages.update_features import UpdateFeaturesRequest, UpdateFea
 from ottla.wire.records.metadata import ConfigRecord, FeatureLevelRecord, NoOpRecord
 
 MIN_ISR = "min.insync.replicas"
+UPDATES_MAX = 1_000  # in one request, which are decided at once
 _RESULTS_UNTIL = 1  # the last version that answers for every feature
 
 
@@ -42,6 +43,9 @@ def update_features(
     view: View, request: UpdateFeaturesRequest, version: int
 ) -> Decision[UpdateFeaturesResponse]:
     """Finalize new levels."""
+    if len(request.feature_updates) > UPDATES_MAX:
+        message = f"A request may update at most {UPDATES_MAX} features."
+        return Decision(UpdateFeaturesResponse(error_code=ErrorCode.INVALID_REQUEST, error_message=message))
     updates = {update.feature: update.max_version_level for update in request.feature_updates}
     # As in Kafka the flag of v0 has no effect: its requests only ever upgrade.
     directions = {update.feature: _direction(update.upgrade_type) for update in request.feature_updates}

@@ -8,6 +8,7 @@ B9  A new incarnation waits until the last one, if that had much, has been fence
     again, as brokers do.
 """
 
+from collections.abc import Sized
 from typing import TYPE_CHECKING
 
 from ottla.controller import fencing
@@ -29,6 +30,8 @@ from ottla.wire.uuid import uuid_text
 
 if TYPE_CHECKING:
     from ottla.wire.message import Message
+
+NAMED_MAX = 1_000  # of each kind, as all brokers have them in memory
 
 
 def register_broker(
@@ -78,6 +81,7 @@ def register_controller(
     if view.image.features.metadata_version < CONTROLLERS_SINCE:
         message = "The current MetadataVersion is too old to support controller registrations."
         raise BrokerError(ErrorCode.UNSUPPORTED_VERSION, message)
+    _check_counts(request.listeners, request.features)
     record = RegisterControllerRecord(
         controller_id=request.controller_id,
         incarnation_id=request.incarnation_id,
@@ -140,9 +144,17 @@ def _check(
     if request.is_migrating_zk_broker:
         message = "Controller does not support registering ZK brokers."
         raise BrokerError(ErrorCode.BROKER_ID_NOT_REGISTERED, message)
+    _check_counts(request.listeners, request.features, request.log_dirs)
     if view.image.features.metadata_version >= DIRECTORIES_SINCE:
         _check_directories(view, request)
     _check_features(view, request)
+
+
+def _check_counts(*lists: Sized) -> None:
+    if any(len(each) > NAMED_MAX for each in lists):
+        raise _invalid_registration(
+            f"A registration has at most {NAMED_MAX} listeners, features and directories."
+        )
 
 
 def _check_directories(view: View, request: BrokerRegistrationRequest) -> None:

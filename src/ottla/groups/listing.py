@@ -4,7 +4,7 @@ A broker coordinates several partitions, so each command serves its part of a re
 together.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from ottla.groups.classic.group import ClassicGroup, Phase
 from ottla.groups.group import Group
@@ -35,17 +35,15 @@ class Listing:
         self._shelf = shelf
         self._offsets = offsets
 
-    def list_groups(self, states: Iterable[str], types: Iterable[str]) -> Decision[list[Listed]]:
-        """Serve ListGroups, versions 0 to 5: groups of some states and types, or of any."""
-        wanted_states = {state.lower().strip() for state in states}
-        wanted_types = {type.lower() for type in types}
+    def list_groups(self, states: Collection[str], types: Collection[str]) -> Decision[list[Listed]]:
+        """Serve ListGroups, versions 0 to 5: groups of some states and types, in lower case, or of any."""
         found = [_listed(group) for group in self._shelf.groups.values()]
         return Decision(
             [
                 each
                 for each in found
-                if (not wanted_states or each.group_state.lower() in wanted_states)
-                and (not wanted_types or each.group_type in wanted_types)
+                if (not states or each.group_state.lower() in states)
+                and (not types or each.group_type in types)
             ]
         )
 

@@ -20,7 +20,7 @@ def list_transactions(
     What the request's pattern says of an id is for the caller to know: `matches`.
     """
     states = {BY_LABEL[name] for name in request.state_filters if name in BY_LABEL}
-    producer_ids = set(request.producer_id_filters)
+    producer_ids = frozenset(request.producer_id_filters)
     duration_ms = request.duration_filter
     found = [
         _Listed(

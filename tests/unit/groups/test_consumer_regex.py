@@ -124,3 +124,33 @@ def test_without_an_engine_every_expression_is_refused():
         ErrorCode.INVALID_REGULAR_EXPRESSION, member_id="a", subscribed_topic_regex="foo"
     )
     assert "foo" in response.error_message
+
+
+def told(stage):
+    return sum(record.value is not None for record in regexes(stage))
+
+
+def test_many_names_are_held_against_many_expressions_in_steps(monkeypatch):
+    """A thousand expressions were compiled, and held against all topics, in one turn of the loop."""
+    stage = Stage(**{f"foo{number}": 1 for number in range(50)})
+    monkeypatch.setattr("ottla.groups.consumer.regex._STEP_COST", 20_000)
+    patterns = [f"foo{number}.*" for number in range(5)]
+    members = [stage.consumer(pattern, subscribed_topic_regex=pattern) for pattern in patterns]
+    for member in members:
+        member.step()
+    stage.pass_time(100)
+    stage.pass_time(10_000)
+    for member in members:
+        member.step()
+    resolved, steps = told(stage), 0
+    while told(stage) == resolved:
+        stage.pass_time(1)
+        steps += 1
+        if steps == 5:
+            members.pop().beat(subscribed_topic_names=["foo7"], subscribed_topic_regex="")
+    assert steps > 10
+    found = {record.key.regular_expression: record.value.topics for record in regexes(stage)[6:]}
+    assert sorted(found) == patterns[:4]
+    assert sorted(found["foo1.*"]) == ["foo1", *(f"foo1{digit}" for digit in range(10))]
+    assert not stage.machine.consumer._desk.matching
+    assert durable(stage.fresh()) == durable(stage.machine)

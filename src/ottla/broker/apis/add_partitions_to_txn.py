@@ -9,6 +9,7 @@ from functools import partial
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.transactions.enlisting import Result, Wish, response_of, result_of, wishes_of
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -64,4 +65,9 @@ def _absent(wish: Wish, broker: Broker) -> dict[tuple[str, int], ErrorCode]:
     return codes if gone else {}
 
 
-API = Api(AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, handle)
+API = Api(
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    handle,
+    long=in_slices(Cut("transactions", "results_by_transaction"), size=100),
+)

@@ -8,6 +8,7 @@ from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.directories import CORDONED, cordoned_problem
 from ottla.broker.forwarding import forward
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.metadata.config import ConfigType
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -56,4 +57,9 @@ def _refused(resource: AlterConfigsRequest.AlterConfigsResource, error: BrokerEr
     )
 
 
-API = Api(AlterConfigsRequest, AlterConfigsResponse, handle)
+API = Api(
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    handle,
+    long=in_slices(Cut("resources", "responses", ("resource_type,resource_name",)), size=100),
+)

@@ -7,6 +7,7 @@ every broker that shall be in sync, so that one which has begun anew is not take
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.forwarding import forward
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.wire.errors import BrokerError
 from ottla.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
@@ -23,4 +24,9 @@ def handle(request: AlterPartitionRequest, version: int, connection: Connection,
     return forward(broker, lambda controller, now: controller.alter_partition(request, version, now), finish)
 
 
-API = Api(AlterPartitionRequest, AlterPartitionResponse, handle)
+API = Api(
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    handle,
+    long=in_slices(Cut("topics.partitions", "topics.partitions")),
+)

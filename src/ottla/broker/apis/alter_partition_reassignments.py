@@ -6,6 +6,7 @@ A partition without a list of replicas gives its move up. v1 may forbid that the
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.forwarding import forward
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.wire.errors import BrokerError
 from ottla.wire.messages.alter_partition_reassignments import (
@@ -34,4 +35,9 @@ def handle(
     )
 
 
-API = Api(AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse, handle)
+API = Api(
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    handle,
+    long=in_slices(Cut("topics.partitions", "responses.partitions")),
+)

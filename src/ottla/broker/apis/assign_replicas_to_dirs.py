@@ -3,6 +3,7 @@
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.forwarding import forward
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.wire.errors import BrokerError
 from ottla.wire.messages.assign_replicas_to_dirs import (
@@ -24,4 +25,9 @@ def handle(
     return forward(broker, lambda controller, now: controller.assign_replicas_to_dirs(request, now), finish)
 
 
-API = Api(AssignReplicasToDirsRequest, AssignReplicasToDirsResponse, handle)
+API = Api(
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+    handle,
+    long=in_slices(Cut("directories.topics.partitions", "directories.topics.partitions")),
+)

@@ -5,6 +5,7 @@ from functools import partial
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.describing import describe_each
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.groups.group import Kind
 from ottla.wire.messages.consumer_group_describe import (
@@ -27,4 +28,9 @@ def handle(
     )
 
 
-API = Api(ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse, handle)
+API = Api(
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    handle,
+    long=in_slices(Cut("group_ids", "groups", ("",)), size=100),
+)

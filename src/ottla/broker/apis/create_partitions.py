@@ -3,6 +3,7 @@
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.forwarding import forward
+from ottla.broker.slicing import undivided
 from ottla.channel.connection import Connection
 from ottla.wire.errors import BrokerError
 from ottla.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
@@ -28,4 +29,4 @@ def handle(request: CreatePartitionsRequest, version: int, connection: Connectio
     )
 
 
-API = Api(CreatePartitionsRequest, CreatePartitionsResponse, handle)
+API = Api(CreatePartitionsRequest, CreatePartitionsResponse, handle, long=undivided)

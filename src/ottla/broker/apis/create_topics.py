@@ -7,6 +7,7 @@ was made, v7 and up the topic's id. `validate_only` decides and records nothing.
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.forwarding import forward
+from ottla.broker.slicing import undivided
 from ottla.channel.connection import Connection
 from ottla.wire.errors import BrokerError
 from ottla.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -32,4 +33,4 @@ def handle(request: CreateTopicsRequest, version: int, connection: Connection, b
     )
 
 
-API = Api(CreateTopicsRequest, CreateTopicsResponse, handle)
+API = Api(CreateTopicsRequest, CreateTopicsResponse, handle, long=undivided)

@@ -2,6 +2,7 @@
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 
@@ -26,4 +27,9 @@ def handle(request: DeleteGroupsRequest, version: int, connection: Connection, b
     return pending
 
 
-API = Api(DeleteGroupsRequest, DeleteGroupsResponse, handle)
+API = Api(
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    handle,
+    long=in_slices(Cut("groups_names", "results", ("",)), size=100),
+)

@@ -9,6 +9,7 @@ from ottla.broker.api import Api, Pending
 from ottla.broker.apis.metadata import INTERNAL_TOPICS
 from ottla.broker.broker import Broker
 from ottla.broker.replica import local_replica
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.partition.flusher import storage_error
 from ottla.partition.partition import Partition
@@ -102,4 +103,9 @@ def delete_before(partition: Partition, offset: int) -> int:
     return log.start_offset
 
 
-API = Api(DeleteRecordsRequest, DeleteRecordsResponse, handle)
+API = Api(
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    handle,
+    long=in_slices(Cut("topics.partitions", "topics.partitions"), size=100),
+)

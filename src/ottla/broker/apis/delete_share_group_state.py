@@ -2,6 +2,7 @@
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.wire.messages.delete_share_group_state import (
     DeleteShareGroupStateRequest,
@@ -18,4 +19,9 @@ def handle(
     return pending
 
 
-API = Api(DeleteShareGroupStateRequest, DeleteShareGroupStateResponse, handle)
+API = Api(
+    DeleteShareGroupStateRequest,
+    DeleteShareGroupStateResponse,
+    handle,
+    long=in_slices(Cut("topics.partitions", "results.partitions"), size=100),
+)

@@ -7,6 +7,7 @@ hear why.
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.forwarding import forward
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.wire.errors import BrokerError
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
@@ -36,4 +37,9 @@ def handle(request: DeleteTopicsRequest, version: int, connection: Connection, b
     )
 
 
-API = Api(DeleteTopicsRequest, DeleteTopicsResponse, handle)
+API = Api(
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    handle,
+    long=in_slices(Cut("topics", "responses", ("name,topic_id",)), Cut("topic_names", "responses", ("",))),
+)

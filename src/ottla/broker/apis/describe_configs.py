@@ -10,6 +10,7 @@ from ottla.broker.api import Api
 from ottla.broker.broker import Broker
 from ottla.broker.config_view import describe
 from ottla.broker.mentions import mentions
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.metadata.config import ConfigType
 from ottla.metadata.settings.describe import Description
@@ -20,6 +21,7 @@ Result = DescribeConfigsResponse.DescribeConfigsResult
 Entry = Result.DescribeConfigsResourceResult
 Synonym = Entry.DescribeConfigsSynonym
 
+_LONG_BYTES = 1 << 10  # a resource that is there is described in hundreds of lines
 _KNOWN = frozenset(ConfigType) - {ConfigType.UNKNOWN}
 
 
@@ -70,4 +72,10 @@ def _entry(found: Description, request: DescribeConfigsRequest) -> Entry:
     )
 
 
-API = Api(DescribeConfigsRequest, DescribeConfigsResponse, handle)
+API = Api(
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    handle,
+    long=in_slices(Cut("resources", "results", ("resource_type,resource_name,configuration_keys",)), size=20),
+    long_bytes=_LONG_BYTES,
+)

@@ -2,6 +2,7 @@
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 
@@ -29,4 +30,9 @@ def handle(request: DescribeGroupsRequest, version: int, connection: Connection,
     )
 
 
-API = Api(DescribeGroupsRequest, DescribeGroupsResponse, handle)
+API = Api(
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    handle,
+    long=in_slices(Cut("groups", "groups", ("",)), size=100),
+)

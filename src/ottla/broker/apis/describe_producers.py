@@ -7,6 +7,7 @@ from ottla.broker.api import Api
 from ottla.broker.broker import Broker
 from ottla.broker.mentions import mentions
 from ottla.broker.replica import local_replica
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.controller.names import invalid_name
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -59,4 +60,9 @@ def _producers(topic: str, index: int, broker: Broker) -> list[Producer]:
     ]
 
 
-API = Api(DescribeProducersRequest, DescribeProducersResponse, handle)
+API = Api(
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    handle,
+    long=in_slices(Cut("topics.partition_indexes", "topics.partitions", ("name", "")), size=100),
+)

@@ -6,6 +6,12 @@ ids and where the voters listen (KIP-853).
 
 from ottla.broker.api import Api
 from ottla.broker.quorum_door import ask_quorum
+from ottla.broker.slicing import Cut, in_slices
 from ottla.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 
-API = Api(DescribeQuorumRequest, DescribeQuorumResponse, ask_quorum)
+API = Api(
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    ask_quorum,
+    long=in_slices(Cut("topics.partitions", "topics.partitions")),
+)

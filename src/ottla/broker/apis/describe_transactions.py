@@ -2,6 +2,7 @@
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.wire.errors import BrokerError
 from ottla.wire.messages.describe_transactions import (
@@ -38,4 +39,9 @@ def handle(
     return pending
 
 
-API = Api(DescribeTransactionsRequest, DescribeTransactionsResponse, handle)
+API = Api(
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    handle,
+    long=in_slices(Cut("transactional_ids", "transaction_states", ("",))),
+)

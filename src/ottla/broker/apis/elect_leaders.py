@@ -7,6 +7,7 @@ alone; v1 brought unclean ones (KIP-460).
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.forwarding import forward
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
@@ -45,4 +46,9 @@ def _refused(request: ElectLeadersRequest, error: BrokerError) -> ElectLeadersRe
     )
 
 
-API = Api(ElectLeadersRequest, ElectLeadersResponse, handle)
+API = Api(
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    handle,
+    long=in_slices(Cut("topic_partitions.partitions", "replica_election_results.partition_result")),
+)

@@ -5,16 +5,19 @@ middle of a batch gets the whole batch. Read-committed readers stop at the last 
 transactions.
 """
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
-from ottla.broker.api import Api, Pending
+from ottla.broker.api import Api, Handler, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.fetch_session import UNKNOWN_MAX, FetchSession, Wanted, all_wanted
-from ottla.broker.fetching import Fetch
+from ottla.broker.fetching import Fetch, Part
+from ottla.broker.long_fetch import PARTITIONS_A_TURN, LongFetch, all_wanted_in_slices
 from ottla.broker.pace import BULK_BYTES, at_its_pace
 from ottla.broker.selector import RACK_AWARE
 from ottla.channel.connection import Connection
 from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.message import Message
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 
 if TYPE_CHECKING:
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 _SESSIONLESS = -1
 _FOLLOWERS_READ_SINCE = 11  # KIP-392: whoever says where it is may read from a follower
 _BRANCHES_SINCE = 12  # KIP-595: an answer says where logs branched
+_BY_ID_SINCE = 13
 _REPLICA_STATE_SINCE = 15
 _HINTS_SINCE = 16
 
@@ -31,7 +35,7 @@ def handle(
     request: FetchRequest, version: int, connection: Connection, broker: Broker
 ) -> FetchResponse | Pending:
     """Read what is due; park when that is less than asked for."""
-    by_id = version >= 13
+    by_id = version >= _BY_ID_SINCE
     now_ms = broker.clock.now_ms()
     sessions = broker.fetch_sessions
     epoch = request.session_epoch
@@ -70,6 +74,39 @@ def handle(
             sessions.close(session.id)  # and its client begins anew, without one
             return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     fetch = Fetch(request, by_id, session, wanted, full=epoch <= 0, broker=broker)
+    _prepare(fetch, request, version, follower, connection, broker)
+    return _reply(fetch, fetch.read(connection), request, connection, broker)
+
+
+def serve_long(
+    handle: Handler, request: FetchRequest, version: int, connection: Connection, broker: Broker
+) -> Generator[None, None, Message | Pending | None]:
+    """Read some partitions in a turn, where there are more than a session may have and there is none."""
+    size = sum(len(topic.partitions) for topic in request.topics)
+    epoch = request.session_epoch
+    may_open = epoch == 0 and not _is_oversized(size, broker)
+    if epoch not in (_SESSIONLESS, 0) or may_open or size <= PARTITIONS_A_TURN:
+        return handle(request, version, connection, broker)
+    if request.session_id:
+        broker.fetch_sessions.close(request.session_id)
+    by_id = version >= _BY_ID_SINCE
+    wanted = yield from all_wanted_in_slices(request, by_id)
+    fetch = LongFetch(request, by_id, None, wanted, full=True, broker=broker)
+    _prepare(fetch, request, version, _follower(request, version), connection, broker)
+    parts = yield from fetch.read_in_slices(connection)
+    # No turn in between: what grows from now on wakes a fetch that is parked.
+    return _reply(fetch, parts, request, connection, broker)
+
+
+def _prepare(
+    fetch: Fetch,
+    request: FetchRequest,
+    version: int,
+    follower: tuple[int, int] | None,
+    connection: Connection,
+    broker: Broker,
+) -> None:
+    """Tell a fetch what else is known of who asks."""
     fetch.follower = follower
     fetch.leader_only = version < _FOLLOWERS_READ_SINCE
     fetch.may_diverge = version >= _BRANCHES_SINCE
@@ -77,15 +114,24 @@ def handle(
         fetch.listener = connection.listener
     if request.rack_id and follower is None and broker.settings["replica.selector.class"] == RACK_AWARE:
         fetch.rack, fetch.came_by = request.rack_id, connection.listener
-    response = fetch.read(connection)
+
+
+def _reply(
+    fetch: Fetch,
+    parts: list[tuple[Wanted, Part]],
+    request: FetchRequest,
+    connection: Connection,
+    broker: Broker,
+) -> FetchResponse | Pending:
+    """Answer with what was read, or wait for more."""
     if fetch.lacks:
         connection.pace = None
-        return fetch.park(response, connection)
-    if fetch.bytes_read >= BULK_BYTES and follower is None:
-        answer = fetch.answer(response)
+        return fetch.park(parts, connection)
+    if fetch.bytes_read >= BULK_BYTES and fetch.follower is None:
+        answer = fetch.answer(parts)
         return at_its_pace(answer, fetch.bytes_read, request.max_wait_ms, connection, broker)
     connection.pace = None
-    return fetch.answer(response)
+    return fetch.answer(parts)
 
 
 def _is_oversized(size: int, broker: Broker) -> bool:
@@ -103,4 +149,4 @@ def _follower(request: FetchRequest, version: int) -> tuple[int, int] | None:
     return (state.replica_id, state.replica_epoch) if state is not None and state.replica_id >= 0 else None
 
 
-API = Api(FetchRequest, FetchResponse, handle)
+API = Api(FetchRequest, FetchResponse, handle, long=serve_long)

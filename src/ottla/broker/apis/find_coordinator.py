@@ -8,6 +8,7 @@ from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.coordinators import partition_of
 from ottla.broker.internal_topics import OFFSETS, SHARE_STATE, TRANSACTIONS, InternalTopic, make, partitions
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.wire.errors import ErrorCode, ProtocolError
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -99,4 +100,9 @@ def _respond(request: FindCoordinatorRequest, version: int, found: list[Found]) 
     )
 
 
-API = Api(FindCoordinatorRequest, FindCoordinatorResponse, handle)
+API = Api(
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    handle,
+    long=in_slices(Cut("coordinator_keys", "coordinators")),
+)

@@ -9,6 +9,7 @@ from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.directories import CORDONED, cordoned_problem
 from ottla.broker.forwarding import forward
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.metadata.config import ConfigType
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -54,7 +55,11 @@ def _problem(resource: Resource, broker: Broker) -> BrokerError | None:
     if resource.resource_type != ConfigType.BROKER or resource.resource_name != str(broker.node_id):
         return None
     for change in resource.configs:
-        if change.name == CORDONED and change.value and change.config_operation in (loggers.SET, loggers.APPEND):
+        if (
+            change.name == CORDONED
+            and change.value
+            and change.config_operation in (loggers.SET, loggers.APPEND)
+        ):
             now = ",".join(broker.settings[CORDONED]) if change.config_operation == loggers.APPEND else ""
             problem = cordoned_problem(broker, f"{now},{change.value}" if now else change.value)
             if problem is not None:
@@ -89,4 +94,9 @@ def _result(resource: Resource, error: BrokerError | None) -> Result:
     )
 
 
-API = Api(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, handle)
+API = Api(
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+    handle,
+    long=in_slices(Cut("resources", "responses", ("resource_type,resource_name",)), size=100),
+)

@@ -2,6 +2,7 @@
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.wire.errors import BrokerError
 from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
@@ -18,4 +19,4 @@ def handle(request: LeaveGroupRequest, version: int, connection: Connection, bro
     )
 
 
-API = Api(LeaveGroupRequest, LeaveGroupResponse, handle)
+API = Api(LeaveGroupRequest, LeaveGroupResponse, handle, long=in_slices(Cut("members", "members")))

@@ -7,9 +7,11 @@ from ottla.wire.messages.list_groups import ListGroupsRequest, ListGroupsRespons
 
 
 def handle(request: ListGroupsRequest, version: int, connection: Connection, broker: Broker) -> Pending:
-    """Ask every coordinator."""
+    """Ask every coordinator. There are many, and each filter is looked at once, before."""
+    states = frozenset(state.lower().strip() for state in request.states_filter)
+    types = frozenset(type.lower() for type in request.types_filter)
     return broker.coordination.every_partition(
-        lambda groups, now: groups.listing.list_groups(request.states_filter, request.types_filter),
+        lambda groups, now: groups.listing.list_groups(states, types),
         lambda groups, code: ListGroupsResponse(groups=groups, error_code=code),
     )
 

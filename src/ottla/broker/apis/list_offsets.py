@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.fair_queue import Job, Work
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.log.lookup import Candidate, Found, Pause, UnreadableBatchError
 from ottla.partition.partition import Partition
@@ -51,7 +52,9 @@ def handle(
     """
     response = ListOffsetsResponse()
     searches = Searches(broker, connection, response)
-    asks = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
+    asks = Counter(
+        (topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions
+    )
     topics: dict[str, Topic] = {}
     answered = set[tuple[str, int]]()
     for topic in request.topics:
@@ -269,4 +272,9 @@ def _next_batch(question: Question, partition: Partition, from_offset: int) -> C
     return partition.log.candidate(question.asked.timestamp, from_offset)
 
 
-API = Api(ListOffsetsRequest, ListOffsetsResponse, handle)
+API = Api(
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    handle,
+    long=in_slices(Cut("topics.partitions", "topics.partitions", ("name", "partition_index"))),
+)

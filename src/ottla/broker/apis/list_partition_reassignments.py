@@ -3,6 +3,7 @@
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.forwarding import forward
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.wire.errors import BrokerError
 from ottla.wire.messages.list_partition_reassignments import (
@@ -28,4 +29,9 @@ def handle(
     )
 
 
-API = Api(ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse, handle)
+API = Api(
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    handle,
+    long=in_slices(Cut("topics.partition_indexes", "topics.partitions")),
+)

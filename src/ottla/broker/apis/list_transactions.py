@@ -1,11 +1,14 @@
 """ListTransactions (66): the transactional ids this broker coordinates."""
 
+import copy
+
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.expression import COST, match
 from ottla.broker.gathering import Gathering
 from ottla.broker.internal_topics import TRANSACTIONS
 from ottla.channel.connection import Connection
+from ottla.transactions.state import BY_LABEL
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 
@@ -13,7 +16,11 @@ from ottla.wire.messages.list_transactions import ListTransactionsRequest, ListT
 def handle(
     request: ListTransactionsRequest, version: int, connection: Connection, broker: Broker
 ) -> ListTransactionsResponse | Pending:
-    """Ask every coordinator."""
+    """Ask every coordinator. There are many, and each filter is looked at once, before."""
+    known, unknown = _states(request.state_filters)
+    wish = copy.copy(request)
+    wish.state_filters = [*known, *unknown[:1]]  # one nobody knows still keeps others out
+    wish.producer_id_filters = frozenset(request.producer_id_filters)  # type: ignore[assignment]
     try:
         pattern = request.transactional_id_pattern
         matches = None
@@ -38,7 +45,7 @@ def handle(
 
     def done(outcome: ListTransactionsResponse | BrokerError) -> None:
         if not isinstance(outcome, BrokerError):
-            response.unknown_state_filters = outcome.unknown_state_filters
+            response.unknown_state_filters = unknown
             gathering.add(outcome.transaction_states)
             return
         if outcome.code is not ErrorCode.NOT_COORDINATOR:
@@ -47,10 +54,16 @@ def handle(
 
     for index in indexes:
         broker.transactions.machines.submit(
-            index, lambda machine, now: machine.list_transactions(request, now, matches), done, ()
+            index, lambda machine, now: machine.list_transactions(wish, now, matches), done, ()
         )
     gathering.check()
     return gathering.pending
+
+
+def _states(names: list[str]) -> tuple[list[str], list[str]]:
+    """Return the names of states that there are, and the others; each once."""
+    distinct = dict.fromkeys(names)
+    return [name for name in distinct if name in BY_LABEL], [name for name in distinct if name not in BY_LABEL]
 
 
 API = Api(ListTransactionsRequest, ListTransactionsResponse, handle)

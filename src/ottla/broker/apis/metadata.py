@@ -5,17 +5,23 @@ A null list (v1 and up; an empty one in v0) asks for all topics. A topic that is
 and up look topics up by id as well.
 """
 
-from ottla.broker.api import Api, Pending
+from collections.abc import Generator
+
+from ottla.broker.api import Api, Handler, Pending
 from ottla.broker.broker import Broker
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
+from ottla.controller.view import RECORDS_MAX
 from ottla.metadata.image import Image
 from ottla.metadata.topics import PartitionState, Topic
 from ottla.wire.errors import BrokerError, ErrorCode
+from ottla.wire.message import Message
 from ottla.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 Answer = MetadataResponse.MetadataResponseTopic
 Part = Answer.MetadataResponsePartition
+_in_slices = in_slices(Cut("topics", "topics", ("name,topic_id",)))
 _NO_ID = bytes(16)
 # Bit n stands for Kafka's AclOperation n; without an authorizer everybody may do everything.
 TOPIC_OPERATIONS = 0b1101_1111_1000
@@ -28,13 +34,32 @@ def handle(
 ) -> MetadataResponse | Pending:
     """Answer from the image; make absent topics first where that is allowed."""
     if request.topics is not None:
-        for topic in request.topics:
-            if version < 12 and (topic.name is None or topic.topic_id != _NO_ID):
-                return _refuse(request)  # topics are looked up by id from version 12 on
+        if _is_refused(request, version):
+            return _refuse(request)
         absent = _to_create(request, version, broker)
         if absent:
             return _create(absent, request, version, connection, broker)
     return answer(request, version, connection, broker, {})
+
+
+def serve_long(
+    handle: Handler, request: MetadataRequest, version: int, connection: Connection, broker: Broker
+) -> Generator[None, None, Message | Pending | None]:
+    """Answer for some topics at a time; where more would have to be made than one request may, make none."""
+    if _is_refused(request, version):
+        return _refuse(request)
+    absent = _to_create(request, version, broker)
+    if len(absent) * max(1, int(broker.settings["num.partitions"])) > RECORDS_MAX:
+        request.allow_auto_topic_creation = False
+    yield
+    return (yield from _in_slices(handle, request, version, connection, broker))
+
+
+def _is_refused(request: MetadataRequest, version: int) -> bool:
+    """Topics are looked up by id from version 12 on."""
+    return version < 12 and any(
+        topic.name is None or topic.topic_id != _NO_ID for topic in request.topics or ()
+    )
 
 
 def _refuse(request: MetadataRequest) -> MetadataResponse:
@@ -158,4 +183,4 @@ def _partition(index: int, state: PartitionState, broker: Broker) -> Part:
     )
 
 
-API = Api(MetadataRequest, MetadataResponse, handle)
+API = Api(MetadataRequest, MetadataResponse, handle, long=serve_long)

@@ -2,6 +2,7 @@
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
+from ottla.broker.slicing import undivided
 from ottla.channel.connection import Connection
 from ottla.groups.offset_commit import refused_commit
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -26,4 +27,4 @@ def handle(request: OffsetCommitRequest, version: int, connection: Connection, b
     )
 
 
-API = Api(OffsetCommitRequest, OffsetCommitResponse, handle)
+API = Api(OffsetCommitRequest, OffsetCommitResponse, handle, long=undivided, long_bytes=1 << 18)

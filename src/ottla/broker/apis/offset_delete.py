@@ -2,6 +2,7 @@
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.wire.errors import BrokerError
 from ottla.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -18,4 +19,9 @@ def handle(request: OffsetDeleteRequest, version: int, connection: Connection, b
     )
 
 
-API = Api(OffsetDeleteRequest, OffsetDeleteResponse, handle)
+API = Api(
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    handle,
+    long=in_slices(Cut("topics.partitions", "topics.partitions")),
+)

@@ -5,6 +5,7 @@ from collections.abc import Hashable
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.mentions import mentions
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.groups.machine import Groups
 from ottla.groups.offset_fetch import Asked, Found, asked_groups, fetch_response, refused_fetch
@@ -45,4 +46,12 @@ def _whole(group: Asked) -> Hashable:
     return (group.group_id, group.member_id, group.member_epoch) if group.topics is None else id(group)
 
 
-API = Api(OffsetFetchRequest, OffsetFetchResponse, handle)
+API = Api(
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    handle,
+    long=in_slices(
+        Cut("groups.topics.partition_indexes", "groups.topics.partitions"),
+        Cut("topics.partition_indexes", "topics.partitions"),
+    ),
+)

@@ -5,6 +5,7 @@ With it a reader can tell whether its position survived a change of leader.
 
 from ottla.broker.api import Api
 from ottla.broker.broker import Broker
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.wire.errors import BrokerError
 from ottla.wire.messages.offset_for_leader_epoch import (
@@ -40,4 +41,9 @@ def handle(
     return OffsetForLeaderEpochResponse(topics=topics)
 
 
-API = Api(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, handle)
+API = Api(
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    handle,
+    long=in_slices(Cut("topics.partitions", "topics.partitions")),
+)

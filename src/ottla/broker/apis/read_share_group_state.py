@@ -2,6 +2,7 @@
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.wire.messages.read_share_group_state import ReadShareGroupStateRequest, ReadShareGroupStateResponse
 
@@ -15,4 +16,9 @@ def handle(
     return pending
 
 
-API = Api(ReadShareGroupStateRequest, ReadShareGroupStateResponse, handle)
+API = Api(
+    ReadShareGroupStateRequest,
+    ReadShareGroupStateResponse,
+    handle,
+    long=in_slices(Cut("topics.partitions", "results.partitions")),
+)

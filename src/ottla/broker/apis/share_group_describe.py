@@ -3,6 +3,7 @@
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.describing import describe_each
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.wire.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 
@@ -21,4 +22,9 @@ def handle(
     )
 
 
-API = Api(ShareGroupDescribeRequest, ShareGroupDescribeResponse, handle)
+API = Api(
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+    handle,
+    long=in_slices(Cut("group_ids", "groups", ("",)), size=100),
+)

@@ -8,6 +8,7 @@ from functools import partial
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.describing import describe_each
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.groups.group import Kind
 from ottla.wire.messages.streams_group_describe import (
@@ -31,4 +32,9 @@ def handle(
     )
 
 
-API = Api(StreamsGroupDescribeRequest, StreamsGroupDescribeResponse, handle)
+API = Api(
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+    handle,
+    long=in_slices(Cut("group_ids", "groups", ("",)), size=100),
+)

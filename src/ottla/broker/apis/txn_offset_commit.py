@@ -6,6 +6,7 @@ From v5 on nobody has added the group's offsets to the transaction before; the b
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.internal_topics import OFFSETS
+from ottla.broker.slicing import undivided
 from ottla.channel.connection import Connection
 from ottla.groups.machine import Groups
 from ottla.groups.offset_commit import refused_transactional
@@ -75,4 +76,4 @@ def _said(code: ErrorCode, version: int) -> ErrorCode:
     return ErrorCode.INVALID_PRODUCER_EPOCH if code is ErrorCode.PRODUCER_FENCED else code
 
 
-API = Api(TxnOffsetCommitRequest, TxnOffsetCommitResponse, handle)
+API = Api(TxnOffsetCommitRequest, TxnOffsetCommitResponse, handle, long=undivided, long_bytes=1 << 18)

@@ -3,6 +3,7 @@
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.markers import Marker
+from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
@@ -53,4 +54,9 @@ def handle(request: WriteTxnMarkersRequest, version: int, connection: Connection
     return pending
 
 
-API = Api(WriteTxnMarkersRequest, WriteTxnMarkersResponse, handle)
+API = Api(
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+    handle,
+    long=in_slices(Cut("markers.topics.partition_indexes", "markers.topics.partitions"), size=50),
+)

@@ -7,7 +7,7 @@ T3  A classic member joins within its rebalance timeout once it is told to, and 
 """
 
 from collections.abc import Callable, Iterable
-from typing import cast
+from typing import Any, cast
 
 from ottla.groups.assignors.table import offered
 from ottla.groups.consumer.digest import Digests
@@ -23,11 +23,12 @@ Match = Callable[[str], Callable[[str], bool]]
 class Desk:
     """One partition's consumer groups, as commands see them."""
 
-    __slots__ = ("arrivals", "assignors", "digests", "match", "shelf")
+    __slots__ = ("arrivals", "assignors", "digests", "match", "matching", "shelf")
 
     def __init__(self, shelf: Shelf, match: Match) -> None:
         self.shelf = shelf
         self.match = match
+        self.matching: dict[str, Any] = {}  # by group: the names that are being held against its expressions
         self.digests = Digests(shelf.topics)
         self.arrivals = Arrivals(shelf)
         self.assignors = offered(shelf.values["group.consumer.assignors"])

@@ -118,6 +118,7 @@ class ConsumerGroups:
         desk = self._desk
         group = desk.shelf.groups.get(group_id)
         if not isinstance(group, ConsumerGroup):
+            desk.matching.pop(group_id, None)
             return Decision(None)
         if what == "regex":
             return Decision(None, tuple(resolve(desk, group, now)))

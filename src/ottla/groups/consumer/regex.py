@@ -3,9 +3,12 @@
 X1  What an expression stands for is recorded, so the next coordinator knows it too.
 X2  All expressions of a group are resolved together, not more often than every ten seconds; that is when one of them
     is new, when topics were created since, or when `group.consumer.regex.refresh.interval.ms` is over.
+    Where many names are to be held against many expressions that is done in steps, one at a time, so that nobody waits
+    long for it; what is found counts from the last of them on.
 X3  Resolving changes the epoch of the group only when it changes what its members read.
 """
 
+from collections.abc import Iterator
 from enum import Enum
 
 from ottla.groups.consumer import records, subscription
@@ -17,6 +20,9 @@ from ottla.replicated.keyed import KeyedRecord
 from ottla.wire.errors import BrokerError, ErrorCode
 
 _REFRESH_INTERVAL_MIN_MS = 10_000
+# Of a step of the work, in characters of names times the size of an expression: 10 ms, and mostly much less.
+_STEP_COST = 10_000_000
+_NAME_COST = 1_000
 
 
 class RegexChange(Enum):
@@ -78,11 +84,18 @@ def _must_resolve(
 
 def resolve(desk: Desk, group: ConsumerGroup, now: int) -> list[KeyedRecord]:
     """Find out what the expressions of a group stand for, and let its epoch rise when that is news."""
-    version = desk.arrivals.look()
+    work = desk.matching.pop(group.id, None) or _Matching(desk, group)
+    if not work.step():
+        desk.matching[group.id] = work
+        desk.await_resolution(group.id, now + 1)
+        return []
+    version = work.version
     counts = dict(group.counts)
     out: list[KeyedRecord] = []
     changed = False
-    for pattern, topics in _matches(desk, group).items():
+    for pattern, topics in work.found.items():
+        if pattern not in group.regexes:
+            continue  # nobody wants it any more
         before = group.resolved.get(pattern, Resolved()).topics
         if before != topics:
             changed = True
@@ -96,15 +109,38 @@ def resolve(desk: Desk, group: ConsumerGroup, now: int) -> list[KeyedRecord]:
     return out
 
 
-def _matches(desk: Desk, group: ConsumerGroup) -> dict[str, frozenset[str]]:
-    names = tuple(desk.shelf.topics.names())
-    found = {}
-    for pattern in group.regexes:
-        try:
-            matches = desk.match(pattern)
-        except ValueError:
-            # It was valid for whoever took it in; here it stands for nothing.
-            found[pattern] = frozenset[str]()
-        else:
-            found[pattern] = frozenset(name for name in names if matches(name))
-    return found
+class _Matching:
+    """All names held against all expressions of a group, in steps."""
+
+    __slots__ = ("_rest", "found", "version")
+
+    def __init__(self, desk: Desk, group: ConsumerGroup) -> None:
+        self.version = desk.arrivals.look()
+        self.found: dict[str, frozenset[str]] = {}
+        self._rest = self._match(desk, tuple(group.regexes), tuple(desk.shelf.topics.names()))
+
+    def step(self) -> bool:
+        """Go on for a while; say whether all is done."""
+        cost = 0
+        for each in self._rest:
+            cost += each
+            if cost > _STEP_COST:
+                return False
+        return True
+
+    def _match(self, desk: Desk, patterns: tuple[str, ...], names: tuple[str, ...]) -> Iterator[int]:
+        """Yield what each piece of the work has cost."""
+        for pattern in patterns:
+            found = set[str]()
+            try:
+                matches = desk.match(pattern)
+            except ValueError:
+                matches = None  # it was valid for whoever took it in; here it stands for nothing
+            yield _STEP_COST // 2  # to compile it, where that was not done lately
+            if matches is not None:
+                size = getattr(matches, "size", 1)
+                for name in names:
+                    if matches(name):
+                        found.add(name)
+                    yield size * len(name) + _NAME_COST
+            self.found[pattern] = frozenset(found)
