@@ -192,11 +192,8 @@ class Fetch:
                     if giving.named:
                         giving.record(partition, len(data))
             part.aborted_transactions = [] if self._committed else None
-            if (
-                self._committed
-                and (found := part.records)
-                and (aborted := log.aborted_transactions(offset, end_offset, found))
-            ):
+            found = part.records if self._committed else None
+            if found and (aborted := log.aborted_transactions(offset, end_offset, found)):
                 part.aborted_transactions = [
                     Aborted(producer_id=producer_id, first_offset=first) for producer_id, first in aborted
                 ]
