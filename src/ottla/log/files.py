@@ -362,8 +362,7 @@ class LogFiles:
     def synced(self, end_offset: int) -> None:
         """Take note that everything `unsynced` named when the log ended at `end_offset` is on the device."""
         point = min(self._sync.finished(end_offset, self._active.base_offset), self.end_offset)
-        if point > self.recovery_point:
-            self.recovery_point = point
+        self.recovery_point = max(self.recovery_point, point)
 
     def not_synced(self) -> None:
         """Take note that the sync of what `unsynced` named could not begin, or does not count: all is still to be."""
@@ -429,8 +428,7 @@ class LogFiles:
 
     def rest(self) -> None:
         """Give descriptors back until the next use."""
-        self._tail.newest_offset = -1
-        self._tail.newest = b""
+        self._tail.newest_offset, self._tail.newest = -1, b""
         for segment in self._segments:
             segment.rest()
 
@@ -448,6 +446,5 @@ class LogFiles:
         self.path = path
         for segment in self._segments:
             segment.rename("", path)
-        self._epochs.move(path)
-        self._snapshots.move(path)
-        self._sync.move(path)
+        for beside in (self._epochs, self._snapshots, self._sync):
+            beside.move(path)
