@@ -7,7 +7,15 @@ import pytest
 
 from ottla.client import RebalanceListener, TopicPartition
 from ottla.client.blocking import Admin, Consumer, Producer
-from ottla.client.errors import BufferFull, ClientError, Closed, NoBroker, RecordTooLarge, WrongState
+from ottla.client.errors import (
+    BufferFull,
+    ClientError,
+    Closed,
+    NoBroker,
+    RecordTooLarge,
+    SerializationFailed,
+    WrongState,
+)
 from ottla.metadata.settings.error import SettingError
 from tests.peers.server import free_ports
 
@@ -46,6 +54,51 @@ def test_records_of_a_thread_keep_their_order_and_each_delivery_tells_its_own(bo
             found += consumer.poll(5_000)
         assert [record.value for record in found] == [b"%d" % n for n in range(5_000)]
         assert consumer.position(TopicPartition(topic, 0)) == 5_000
+
+
+@pytest.mark.parametrize(
+    "record",
+    [{"value": "text"}, {"key": "text"}, {"value": 5}, {"topic": b"bytes"}, {"topic": None}, {"topic": ["list"]}],
+)
+def test_what_can_be_no_record_is_refused_where_it_is_sent(bootstrap, topic, record):
+    with Producer(bootstrap) as producer:
+        with pytest.raises(SerializationFailed):
+            producer.send(**{"topic": topic, "value": b"", **record})
+        assert producer.deliver(topic, b"fine").offset == 0
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"partition": "0"},
+        {"headers": [("name", "text")]},
+        {"headers": 5},
+        {"timestamp": "now"},
+        {"value": bytes(2_000_000)},
+    ],
+)
+def test_what_nobody_asks_about_is_logged_and_keeps_no_other_record_waiting(bootstrap, topic, record, caplog):
+    with Producer(bootstrap) as producer:
+        producer.deliver(topic, b"first")
+        producer.send(**{"topic": topic, "value": b"", **record})
+        assert producer.deliver(topic, b"behind it").offset == 1
+        assert [each.levelname for each in caplog.records if topic in each.message] == ["WARNING"]
+        asked = producer.send(**{"topic": topic, "value": b"", **record})
+        with pytest.raises(ClientError):
+            asked.result()
+        del asked
+    assert len([each for each in caplog.records if topic in each.message]) == 1
+
+
+def test_a_producer_takes_records_while_it_is_open_alone(bootstrap, topic):
+    producer = Producer(bootstrap)
+    with pytest.raises(WrongState, match="not open"):
+        producer.send(topic, b"early")
+    producer.open()
+    assert producer.deliver(topic, b"in time").offset == 0
+    producer.close()
+    with pytest.raises(Closed):
+        producer.send(topic, b"late")
 
 
 def test_many_threads_send_through_one_producer(bootstrap, topic):

@@ -4,6 +4,8 @@ Q1  `send` hands a record over and returns; the loop takes what has come in one 
     record would take thirty times as long.
 Q2  Records of one thread are taken in the order they were sent in; commits and flushes come behind all of them.
 Q3  When there is no room, the gate is shut, and whoever sends waits up to `max.block.ms`.
+Q4  What is wrong with a record is raised by `send` where that can be seen at once. What is found later comes out of its
+    Delivery; if nobody asks that, it is logged.
 """
 
 import asyncio
@@ -13,7 +15,16 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from ottla.client.blocking.face import Face
-from ottla.client.errors import BufferFull, ClientError, MustAbort, TopicUnknown, WrongState
+from ottla.client.errors import (
+    BufferFull,
+    ClientError,
+    Closed,
+    MustAbort,
+    SerializationFailed,
+    TopicUnknown,
+    WrongState,
+)
+from ottla.client.producer.accumulator import plain
 from ottla.client.producer.delivery import LOGGER, Done
 from ottla.client.producer.delivery import Delivery as AsyncDelivery
 from ottla.client.producer.producer import Producer as AsyncProducer
@@ -42,6 +53,7 @@ class Delivery:
     def exception(self) -> ClientError | None:
         """Return why the record was not written, or None when it was; WrongState while that is not known."""
         if self._error is not None:
+            self._record = None  # somebody has asked
             return self._error
         if self._inner is None:
             raise WrongState("the record is still under way", hint="wait for result()")
@@ -52,6 +64,7 @@ class Delivery:
         if not self.done():
             self._producer._run(self._wait(timeout_s))
         if self._error is not None:
+            self._record = None  # somebody has asked
             raise self._error
         assert self._inner is not None
         return self._inner.result()
@@ -65,8 +78,8 @@ class Delivery:
         if self._inner is not None:
             self._inner.when_done(call)
         elif self._error is not None:
-            assert self._record is not None
-            topic, partition = self._record[0], self._record[3]
+            topic, _, _, partition, *_ = self._record or ("", None, None, None)
+            self._record = None  # somebody has asked
             call(RecordMetadata(topic, -1 if partition is None else partition, -1, -1), self._error)
         else:
             self._producer._late.append((self, call))
@@ -80,6 +93,16 @@ class Delivery:
                 await future
 
 
+class _Refused(Delivery):
+    """The delivery of a record that was never taken."""
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        if self._record is not None:
+            LOGGER.warning("a record for %.100r was not taken: %s", self._record[0], self._error)
+
+
 class Producer(Face, kind=AsyncProducer):
     """Sends records. `send` returns at once unless there is no room; errors of a record come out of its Delivery."""
 
@@ -89,7 +112,9 @@ class Producer(Face, kind=AsyncProducer):
         self._gate = Gate()
         self._draining = False
         self._patience: asyncio.Task[None] | None = None
+        self._is_in_use = False
         super().__init__(*arguments, **keywords)
+        self._is_plain = self._client._preparation is None
         self._block_s: float = self._client._terms.block_s
 
     def send(
@@ -101,7 +126,19 @@ class Producer(Face, kind=AsyncProducer):
         timestamp: int | None = None,
         headers: Any = (),
     ) -> Delivery:
-        """Take a record. BufferFull when there is no room for it within `max.block.ms`."""
+        """Take a record. BufferFull when there is no room for it within `max.block.ms`.
+
+        SerializationFailed for what can be no record, WrongState before `open` and Closed after `close`.
+        """
+        if self._is_plain:
+            if value.__class__ is not bytes and value is not None:
+                plain(value, "value")
+            if key.__class__ is not bytes and key is not None:
+                plain(key, "key")
+        if topic.__class__ is not str:
+            raise SerializationFailed(f"{topic!r:.100} is no name of a topic", hint="a name is a text")
+        if not self._is_in_use:
+            self._refuse()
         if not self._gate.is_open:
             self._await_room()
         delivery = Delivery(self, (topic, value, key, partition, timestamp, headers))
@@ -113,6 +150,17 @@ class Producer(Face, kind=AsyncProducer):
         elif len(queue) > _HANDED_OVER_MAX:
             self._gate.shut()
         return delivery
+
+    def open(self) -> Self:
+        """Reach a broker, which `with` does too."""
+        super().open()
+        self._is_in_use = True
+        return self
+
+    def _refuse(self) -> None:
+        if self._is_borrowed:
+            raise WrongState("the producer is not open", hint="use it in a `with` block, or call open() first")
+        raise Closed("the producer is closed", hint="make another")
 
     def send_nowait(self, *record: Any, **named: Any) -> Delivery:
         """Take a record if there is room for it now, else BufferFull."""
@@ -138,6 +186,7 @@ class Producer(Face, kind=AsyncProducer):
 
     def close(self, timeout_ms: float | None = None) -> None:
         """Send what was taken, wait for the answers, and hang up."""
+        self._is_in_use = False
         if self._is_borrowed:
             try:
                 self._behind("close", timeout_ms)
@@ -199,8 +248,8 @@ class Producer(Face, kind=AsyncProducer):
                 self._gate.shut()
                 self._patience = asyncio.get_running_loop().create_task(self._wait_with(delivery))
                 return
-            except ClientError as error:
-                delivery._error = error
+            except Exception as error:  # noqa: BLE001  # others wait behind it
+                _fail(delivery, error)
             queue.popleft()
             left -= 1
             if not left:
@@ -223,8 +272,8 @@ class Producer(Face, kind=AsyncProducer):
         try:
             delivery._inner = await self._client.send(*delivery._record)
             delivery._record = None
-        except ClientError as error:
-            delivery._error = error
+        except Exception as error:  # noqa: BLE001  # others wait behind it
+            _fail(delivery, error)
         finally:
             self._patience = None
         self._queue.popleft()
@@ -239,3 +288,10 @@ class Producer(Face, kind=AsyncProducer):
                 await asyncio.wait([self._patience])
             else:
                 await asyncio.sleep(0)
+
+
+def _fail(delivery: Delivery, error: Exception) -> None:
+    if not isinstance(error, ClientError):
+        error = SerializationFailed(f"the record could not be taken: {error!r}")
+    delivery._error = error
+    delivery.__class__ = _Refused

@@ -121,9 +121,12 @@ class Accumulator:
             if lane is None:
                 lane = self._choice.route(road, key, value)
         else:
-            if not 0 <= partition < road.count:
-                raise _unknown_partition(topic, partition, road.count)
-            lane = road.lanes[partition]
+            try:
+                if not 0 <= partition < road.count:
+                    raise _unknown_partition(topic, partition, road.count)
+                lane = road.lanes[partition]
+            except TypeError:
+                raise SerializationFailed(f"{partition!r:.100} is no number of a partition") from None
         if timestamp is None:
             timestamp = self._time_ns() // 1_000_000
         elif timestamp.__class__ is not int or timestamp < 0:
@@ -360,7 +363,9 @@ def encode_headers(headers: RecordHeaders) -> bytes:
     return b"".join(parts)
 
 
-def _unknown_topic(topic: str) -> TopicUnknown:
+def _unknown_topic(topic: str) -> ClientError:
+    if not isinstance(topic, str) or not topic:
+        return SerializationFailed(f"{topic!r:.100} is no name of a topic", hint="a name is a text")
     hint = "await send, or partitions_for first; send_nowait does not wait for metadata"
     return TopicUnknown(f"topic {topic} is not known yet", hint=hint)
 

@@ -13,7 +13,8 @@ T3  Times are monotonic seconds that somebody else has read.
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.client.errors import ClientError
+from ottla.client.errors import Aborted, ClientError
+from ottla.client.producer.delivery import LOGGER
 from ottla.wire.batch import (
     BATCH_HEADER,
     BATCH_HEADER_SIZE,
@@ -221,6 +222,10 @@ class Batch:
     def tell(self) -> None:
         """Call those who watch."""
         watchers, self._watchers = self._watchers, None
+        if self.error is not None and watchers is None and not isinstance(self.error, Aborted):
+            # Whoever sent them may never ask.
+            count, lane = self.count, self.lane
+            LOGGER.warning("%d records for %s-%d were not written: %s", count, lane.topic, lane.partition, self.error)
         for _, watcher in watchers or ():
             watcher()
 
