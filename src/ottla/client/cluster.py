@@ -26,6 +26,7 @@ R = TypeVar("R")
 NO_LEADER = -1
 NO_TOPIC_ID = bytes(16)
 _CHORES_SECONDS = 1.0
+_SILENCE_SECONDS = 0.5  # after which another broker is asked beside the one that has not answered
 _CANONICAL = "resolve_canonical_bootstrap_servers_only"
 
 
@@ -104,7 +105,7 @@ class Cluster:
             tried = ", ".join(self._settings["bootstrap.servers"])
             hint = "check bootstrap.servers, and that the broker runs and its port is reachable"
             raise NoBroker(
-                f"no broker of {tried} answered within {limit_ms / 1000:g} s: {last}", hint=hint
+                f"no broker of {tried} answered within {limit_ms / 1000:g} s" + (f": {last}" if last else ""), hint=hint
             ) from None
         self._chores = asyncio.create_task(self._upkeep())
 
@@ -268,7 +269,7 @@ class Cluster:
             else [MetadataRequest.MetadataRequestTopic(name=name) for name in wanted],
             allow_auto_topic_creation=auto_create,
         )
-        self._take(await self.ask_any(request, MetadataResponse), wanted)
+        self._take(await self.ask_whoever_answers(request, MetadataResponse), wanted)
 
     def _take(self, answer: MetadataResponse, wanted: list[str] | None) -> None:
         if answer.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
@@ -365,12 +366,47 @@ class Cluster:
                     raise
                 tried.add(node)
                 last = error
+        raise self._nobody(last)
+
+    async def ask_whoever_answers(self, request: Message, response: type[M]) -> M:
+        """Ask a broker, and another beside it whenever one has been silent for a while: one that hangs holds up nobody.
+
+        For questions alone, which may be asked twice.
+        """
+        tried: set[int] = set()
+        asked: set[asyncio.Task[M]] = set()
+        last: ClientError | None = None
+        try:
+            while True:
+                node = self.links.least_loaded(frozenset(tried))
+                if node is not None:
+                    tried.add(node)
+                    asked.add(begin(self.links.ask(node, request, response)))
+                elif not asked:
+                    break
+                done, asked = await asyncio.wait(
+                    asked,
+                    timeout=None if node is None else _SILENCE_SECONDS,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                for task in done:
+                    error = task.exception()
+                    if error is None:
+                        return task.result()
+                    if not isinstance(error, ClientError) or not error.retriable:
+                        raise error
+                    last = error
+        finally:
+            for task in asked:
+                task.cancel()
+        raise self._nobody(last)
+
+    def _nobody(self, last: ClientError | None) -> ClientError:
+        """Nobody answered: the addresses of the beginning are asked as well the next time."""
         if self._rebootstraps:
             known = {(node.host, node.port) for node in self.links.nodes}
             self.links.learn([*self.links.nodes, *(n for n in self._seeds if (n.host, n.port) not in known)])
-        if last is None:
-            raise NoBroker("no broker is known")
-        raise last
+        return NoBroker("no broker is known") if last is None else last
 
     async def coordinator(self, kind: int, key: str) -> int:
         """Return the broker that coordinates a group (0), a transactional id (1) or a share partition (2)."""

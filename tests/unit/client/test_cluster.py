@@ -11,7 +11,7 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.find_coordinator import FindCoordinatorResponse
 from ottla.wire.messages.metadata import MetadataResponse
 from ottla.world.entropy import SeededEntropy
-from tests.unit.client.brokers import SETTINGS, Brokers, broker, topic
+from tests.unit.client.brokers import SETTINGS, SILENCE, Brokers, broker, topic
 
 
 def run(test, **settings):
@@ -276,3 +276,20 @@ def test_when_nobody_is_left_it_begins_again_where_it_began(strategy):
             "metadata.recovery.rebootstrap.trigger.ms": 20,
         },
     )
+
+
+def test_a_broker_that_hangs_holds_up_nobody_who_can_ask_another(monkeypatch):
+    monkeypatch.setattr("ottla.client.cluster._SILENCE_SECONDS", 0.01)
+
+    async def test(brokers, cluster):
+        for seed in range(20):  # whichever is asked first
+            brokers.handlers[("one:9092", "ApiVersions")] = lambda request: SILENCE
+            async with asyncio.timeout(5):
+                await cluster.open()
+                await cluster.refresh()
+            await cluster.close()
+            cluster = Cluster(merged, Links(merged, brokers, SeededEntropy(seed)))
+        await cluster.close()
+
+    merged = {**SETTINGS, "request.timeout.ms": 60_000, "socket.connection.setup.timeout.ms": 60_000}
+    run(test, **{"request.timeout.ms": 60_000})

@@ -26,7 +26,7 @@ class Controllers(Cluster):
 
     async def _ask_metadata(self, names: Iterable[str], auto_create: bool | None) -> None:
         request = DescribeClusterRequest(endpoint_type=CONTROLLER_ENDPOINT)
-        answer = await super().ask_any(request, DescribeClusterResponse)
+        answer = await self.ask_whoever_answers(request, DescribeClusterResponse)
         if answer.error_code:
             raise refused(answer.error_code, answer.error_message, about="the controllers")
         self._refreshed_at = self._now()

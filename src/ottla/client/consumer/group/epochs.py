@@ -248,7 +248,7 @@ class EpochMember(ABC):
         kind = MetadataRequest.MetadataRequestTopic
         request = MetadataRequest(topics=[kind(topic_id=each, name=None) for each in ids])
         try:
-            answer = await self._cluster.ask_any(request, MetadataResponse)
+            answer = await self._cluster.ask_whoever_answers(request, MetadataResponse)
             names = [each.name for each in answer.topics if each.name and not each.error_code]
             if names:
                 await self._cluster.refresh(names)
