@@ -31,6 +31,7 @@ from ottla.log.config import LogConfig
 from ottla.log.dormant import DormantLog
 from ottla.log.files import TRY_AGAIN, LogFiles
 from ottla.log.identity import Identity, read_identity, read_topic_id, write_identity
+from ottla.log.leftovers import make_room
 from ottla.log.log import Log
 from ottla.log.nascent import NascentLog
 from ottla.log.own_fault import Bugs, is_own_fault
@@ -92,6 +93,7 @@ class LogDirectory:
         """Take the lock and read what the directory says of itself; BlockingIOError when another process has it."""
         self.disk.make_dirs(self.path)
         self._lock = self.disk.lock(f"{self.path}/{LOCK}")
+        make_room(self.disk, self.path)
         self.identity = read_identity(self.disk, self.path)
         self._take_marker()
         self._recovery_points = self._read_offsets(RECOVERY_POINTS)

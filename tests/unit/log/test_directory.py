@@ -354,3 +354,18 @@ def test_two_thousand_logs_start_without_a_look_into_them(tmp_path):
     assert ends == [0 if n % 100 else 1 for n in range(2000)]
     assert disk.asked.total() - listed < 2000 * 12, disk.asked
     directory.close()
+
+
+@pytest.mark.parametrize("free_bytes", [0, 1 << 40])
+def test_a_start_without_room_removes_what_is_deleted_first(tmp_path, monkeypatch, free_bytes):
+    bench = Workbench(tmp_path)
+    gone = bench.directory.create_log("gone", 0, TOPIC_ID, bench.config)
+    put(gone, 1)
+    bench.directory.delete_log(gone)
+    bench.directory.close(clean=True)
+    monkeypatch.setattr(RealDisk, "free_bytes", lambda disk, path: free_bytes)
+    bench.directory.open()
+    left = [name for name in os.listdir(tmp_path) if name.startswith("gone")]
+    assert len(left) == (0 if free_bytes == 0 else 1)
+    assert (tmp_path / "t-0").exists()
+    bench.directory.close(clean=False)
