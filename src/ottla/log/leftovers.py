@@ -1,4 +1,4 @@
-"""What a directory still has of logs that were deleted: it goes in its time, or at once where a start needs the room."""
+"""What a directory has left of logs that were deleted: it goes in its time, or at once where a start needs the room."""
 
 import contextlib
 
