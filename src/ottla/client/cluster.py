@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from ottla.client.errors import ClientError, Closed, NoBroker, Refused, TimedOut, refused
+from ottla.client.hedged import hedged
 from ottla.client.joint import begin, join
 from ottla.client.links import Links, Node
 from ottla.wire.errors import ErrorCode
@@ -26,7 +27,6 @@ R = TypeVar("R")
 NO_LEADER = -1
 NO_TOPIC_ID = bytes(16)
 _CHORES_SECONDS = 1.0
-_SILENCE_SECONDS = 0.5  # after which another broker is asked beside the one that has not answered
 _CANONICAL = "resolve_canonical_bootstrap_servers_only"
 
 
@@ -369,37 +369,13 @@ class Cluster:
         raise self._nobody(last)
 
     async def ask_whoever_answers(self, request: Message, response: type[M]) -> M:
-        """Ask a broker, and another beside it whenever one has been silent for a while: one that hangs holds up nobody.
-
-        For questions alone, which may be asked twice.
-        """
-        tried: set[int] = set()
-        asked: set[asyncio.Task[M]] = set()
-        last: ClientError | None = None
+        """Ask a question of any broker, and of another beside it when one is silent; as with `ask_any` at the end."""
         try:
-            while True:
-                node = self.links.least_loaded(frozenset(tried))
-                if node is not None:
-                    tried.add(node)
-                    asked.add(begin(self.links.ask(node, request, response)))
-                elif not asked:
-                    break
-                done, asked = await asyncio.wait(
-                    asked,
-                    timeout=None if node is None else _SILENCE_SECONDS,
-                    return_when=asyncio.FIRST_COMPLETED,
-                )
-                for task in done:
-                    error = task.exception()
-                    if error is None:
-                        return task.result()
-                    if not isinstance(error, ClientError) or not error.retriable:
-                        raise error
-                    last = error
-        finally:
-            for task in asked:
-                task.cancel()
-        raise self._nobody(last)
+            return await hedged(self.links, request, response)
+        except ClientError as error:
+            if error.retriable:
+                raise self._nobody(error) from None
+            raise
 
     def _nobody(self, last: ClientError | None) -> ClientError:
         """Nobody answered: the addresses of the beginning are asked as well the next time."""

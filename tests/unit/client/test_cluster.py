@@ -279,7 +279,7 @@ def test_when_nobody_is_left_it_begins_again_where_it_began(strategy):
 
 
 def test_a_broker_that_hangs_holds_up_nobody_who_can_ask_another(monkeypatch):
-    monkeypatch.setattr("ottla.client.cluster._SILENCE_SECONDS", 0.01)
+    monkeypatch.setattr("ottla.client.hedged.SILENCE_SECONDS", 0.01)
 
     async def test(brokers, cluster):
         for seed in range(20):  # whichever is asked first
