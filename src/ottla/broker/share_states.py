@@ -80,17 +80,12 @@ class ShareStates:
         self.machines: Coordinators[HostedShareState] = Coordinators(kept, around)
 
     def _make(self, index: int) -> HostedShareState:
-        machine = HostedShareState(self._count, self._broker.settings, self._leader_epoch)
+        machine = HostedShareState(self._count, self._broker.settings)
         machine.index = index
         if not self._pruning:
             self._pruning = True
             self._broker.call_later(_PRUNE_S, self._prune)
         return machine
-
-    def _leader_epoch(self, topic_id: bytes, index: int) -> int | None:
-        topic = self._broker.image.topics.by_id.get(topic_id)
-        state = None if topic is None else topic.partitions.get(index)
-        return None if state is None else state.leader_epoch
 
     def _count(self, topic_id: bytes) -> int | None:
         topic = self._broker.image.topics.by_id.get(topic_id)

@@ -3,7 +3,6 @@
 K1  State exists from `initialize` to `delete`; neither read nor write brings it into being.
 K2  A leader of an older epoch than the newest heard of is refused, as is a writer of an older state epoch: the state
     was begun anew since, and its word is about the one before.
-    A leader of an epoch that the cluster has not come to is put off: taken at its word it would keep the true one out.
 K3  A change is an update; after `share.coordinator.snapshot.update.records.per.snapshot` of them comes a snapshot.
 K4  Below `redundant_offset` the log holds nothing that a snapshot after it does not hold as well.
 
@@ -55,22 +54,14 @@ _MORE_MS = 50
 
 
 class ShareState:
-    """The machine. `partitions` returns how many partitions the topic of an id has, None when there is none;
-    `leader_epoch` the latest epoch of a leader of one of them, as far as this node has heard.
-    """
+    """The machine. `partitions` returns how many partitions the topic of an id has, None when there is none."""
 
-    __slots__ = ("_cold_at", "_gone_offset", "_is_under_way", "_latest_epoch", "_leader_epochs", "_offsets",
-                 "_partitions", "_state_epochs", "_values", "states")  # fmt: skip
+    __slots__ = ("_cold_at", "_gone_offset", "_is_under_way", "_leader_epochs", "_offsets", "_partitions",
+                 "_state_epochs", "_values", "states")  # fmt: skip
 
-    def __init__(
-        self,
-        partitions: Callable[[bytes], int | None],
-        values: Mapping[str, Any],
-        leader_epoch: Callable[[bytes, int], int | None] = lambda topic_id, partition: None,
-    ) -> None:
+    def __init__(self, partitions: Callable[[bytes], int | None], values: Mapping[str, Any]) -> None:
         self.states: dict[ShareKey, PartitionState] = {}
         self._partitions = partitions
-        self._latest_epoch = leader_epoch
         self._values = values
         # The highest epochs ever recorded of each: state that is begun anew keeps out those who missed it.
         self._leader_epochs: dict[ShareKey, int] = {}
@@ -272,7 +263,4 @@ class ShareState:
         count = self._partitions(key.topic_id)
         if count is None or key.partition >= count:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no such partition"
-        latest = self._latest_epoch(key.topic_id, key.partition)
-        if latest is not None and leader_epoch > latest:
-            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "the coordinator has not heard of this leader yet"
         return ErrorCode.NONE, None

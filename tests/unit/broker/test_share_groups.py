@@ -22,7 +22,6 @@ from ottla.broker.internal_topics import OFFSETS, SHARE_STATE, make
 from ottla.broker.session import Session
 from ottla.broker.share_begin import duration_ms
 from ottla.broker.share_coordination import ShareCoordination
-from ottla.broker.share_states import ShareStates
 from ottla.groups.share.groups import ShareGroups
 from ottla.share.key import ShareKey
 from ottla.wire.batch import read_records, scan
@@ -443,8 +442,7 @@ def test_a_partition_that_fails_takes_its_share_partitions_along(shared):
     assert len(shared.broker.share.partitions) == 0
 
 
-def test_another_leader_epoch_begins_from_the_durable_state(shared, monkeypatch):
-    monkeypatch.setattr(ShareStates, "_leader_epoch", lambda *_: 5)  # the image is left as it is
+def test_another_leader_epoch_begins_from_the_durable_state(shared):
     shared.create("t")
     shared.produce("t", count=2)
     member = Member(shared).join("t")

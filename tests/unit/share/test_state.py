@@ -273,15 +273,3 @@ def test_a_state_does_not_grow_without_bound(bench) -> None:
     assert write(bench, (900_000, 900_000, 2, 1), start=0) == ErrorCode.INVALID_REQUEST
     assert write(bench, start=200_000) == ErrorCode.NONE, "the start moves on, and there is room"
     assert write(bench, (900_000, 900_000, 2, 1), start=200_000) == ErrorCode.NONE
-
-
-def test_a_leader_of_an_epoch_that_nobody_has_heard_of_is_put_off() -> None:
-    latest = {TOPIC: 4}
-    values = BrokerValues({"node.id": "1"})
-    bench = Bench(ShareState(TOPICS.get, values, lambda topic_id, partition: latest.get(topic_id)))
-    initialize(bench, 0, start_offset=0)
-    assert read(bench, 2**31 - 1).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    assert write(bench, (0, 1, 2, 1), leader=5) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    assert read(bench, 4).error_code == ErrorCode.NONE, "the true leader is not kept out"
-    latest[TOPIC] = 5
-    assert write(bench, (0, 1, 2, 1), leader=5) == ErrorCode.NONE
