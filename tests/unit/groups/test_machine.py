@@ -129,10 +129,10 @@ def test_groups_of_all_kinds_are_listed():
     simple = ("h", "Empty", "classic", "")
     streams = ("s", "Reconciling", "streams", "streams")
     assert listed() == {classic, simple, streams}
-    assert listed(states=["stable", " EMPTY "]) == {classic, simple}
-    assert listed(types=["Streams"]) == {streams}
+    assert listed(states=["stable", "empty"]) == {classic, simple}
+    assert listed(types=["streams"]) == {streams}
     assert listed(types=["nonsense"]) == set()
-    assert listed(states=["Stable"], types=["streams"]) == set()
+    assert listed(states=["stable"], types=["streams"]) == set()
 
 
 def test_classic_groups_are_described():
