@@ -23,7 +23,7 @@ from tests.peers.ottla import OttlaServer
 from tests.peers.process import resident_bytes_max
 
 MIB = 1 << 20
-HELD_UP_MS_MAX = 1000.0  # on a machine that others use as well; on a free one it is some 50 ms
+HELD_UP_MS_MAX = 3000.0  # on a machine that others use as well; on a free one it is some 50 ms, and was 15 s
 GROWTH_BYTES_MAX = 300 * MIB
 ANSWER_S_MAX = 120.0
 CLIENT, CONTROLLER = "client", "controller"
