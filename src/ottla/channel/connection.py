@@ -13,9 +13,9 @@ C7  Whoever waited for what a read brought is answered once all its frames are s
     goes to its readers first, then the producer hears of it. Only where more than DUE_A_TURN wait do the others follow.
 C8  What all connections hold of answers that are ready, and of requests that are not whole, stays within two budgets
     (`budget.py`).
-C9  No frame is served while another one's answers, or those who waited for it, are being looked after: what is left of
+C10 No frame is served within the serving of another, or while those who waited for it are answered: what is left of
     a read goes on in a later turn. So what a peer sends decides neither how deep calls go nor how long a turn is.
-C10 A connection that is closed is gone a tick later, though its peer does not read what is left.
+C11 A connection that is closed is gone a tick later, though its peer does not read what is left.
 
     READING --stall(), mute()--> STALLED --resume(), unmute()--> READING
        |                    |
@@ -291,7 +291,7 @@ class Connection(AnswerStream):
         """Go on with the frames that were left, then with the socket."""
         if self.closed or self.is_put_off:
             return
-        if self.backlog and self.connections.due is not None:  # C9
+        if self.backlog and self.connections.due is not None:  # C10
             self.connections.put_off(self)
             return
         self._stalled = False
