@@ -24,6 +24,7 @@ from ottla.wire.control import ControlType, control_type, end_transaction_batch
 from ottla.wire.record import Record
 from ottla.world.disk import RealDisk
 from ottla.world.entropy import RealEntropy
+from ottla.world.worker import InlineWorker
 
 RETENTION = 1_000
 CONFIG = LogConfig(
@@ -157,8 +158,8 @@ class History:
                 shutil.rmtree(copy)
             if done.replacement is not None:
                 self.note_rewritten(done.replacement)
-            self.directory.remove_doomed(self.now_ms)
-            self.directory.remove_doomed(self.now_ms + CONFIG.file_delete_delay_ms)
+            self.directory.remove_doomed(self.now_ms, InlineWorker())
+            self.directory.remove_doomed(self.now_ms + CONFIG.file_delete_delay_ms, InlineWorker())
             if not more:
                 break
 

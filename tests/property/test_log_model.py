@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from ottla.wire.batch import scan
 from ottla.wire.compression import Codec
 from ottla.wire.errors import BrokerError
+from ottla.world.worker import InlineWorker
 from tests.unit.log.workbench import NOW, Workbench, put, put_from, read_all
 
 
@@ -131,7 +132,7 @@ class LogAgainstList(RuleBasedStateMachine):
     @rule()
     def retain(self):
         self.log.delete_old_segments(NOW, self.end_offset)
-        self.bench.directory.remove_doomed(NOW)
+        self.bench.directory.remove_doomed(NOW, InlineWorker())
         self.batches = [
             (first, values)
             for first, values in self.batches

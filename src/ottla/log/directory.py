@@ -28,6 +28,7 @@ from ottla.log.checkpoint import (
     write_offsets,
 )
 from ottla.log.config import LogConfig
+from ottla.log.deletions import Deletions
 from ottla.log.dormant import DormantLog
 from ottla.log.files import TRY_AGAIN, LogFiles
 from ottla.log.identity import Identity, read_identity, read_topic_id, write_identity
@@ -40,6 +41,7 @@ from ottla.wire.errors import BrokerError
 from ottla.wire.uuid import ZERO_UUID
 from ottla.world.disk import Disk, File, Lock
 from ottla.world.entropy import Entropy
+from ottla.world.worker import Worker
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 LOCK = ".lock"
@@ -83,7 +85,7 @@ class LogDirectory:
         # Told of logs before they are cut; what the cleaner knows of them is then out of date.
         self.on_truncation: Callable[[Sequence[tuple[Log, int]]], None] | None = None
         self._warm: OrderedDict[Segment, None] = OrderedDict()
-        self._doomed: list[tuple[list[str], int, int | None]] = []
+        self._deletions = Deletions(disk, warn)
         self._last_ends: dict[PartitionKey, int] = {}
         self._nascent: deque[NascentLog] = deque()
 
@@ -249,8 +251,7 @@ class LogDirectory:
 
     def doom(self, paths: list[str], delay_ms: int) -> None:
         """Have files or directories removed, `delay_ms` after the next `remove_doomed`."""
-        if paths:
-            self._doomed.append((paths, delay_ms, None))
+        self._deletions.add(paths, delay_ms)
 
     def before_truncations(self, cuts: Sequence[tuple[LogFiles, int]]) -> None:
         """Let no checkpoint speak of what lies at these offsets or above, before the logs are cut there.
@@ -359,34 +360,9 @@ class LogDirectory:
         if error.errno not in TRY_AGAIN:
             self.fail(error)
 
-    def remove_doomed(self, now_ms: int) -> int:
-        """Remove what has waited long enough; return how many files and directories went."""
-        waiting: list[tuple[list[str], int, int | None]] = []
-        removed = 0
-        failure: OSError | None = None
-        for paths, delay_ms, due_ms in self._doomed:
-            due = now_ms + delay_ms if due_ms is None else due_ms
-            if due > now_ms:
-                waiting.append((paths, delay_ms, due))
-                continue
-            left = []
-            for path in paths:
-                try:
-                    if self.disk.is_dir(path):
-                        self.disk.remove_tree(path)
-                    else:
-                        self.disk.remove(path)
-                except OSError as error:  # the others go all the same
-                    failure = failure or error
-                    left.append(path)
-                else:
-                    removed += 1
-            if left:
-                waiting.append((left, delay_ms, due))
-        self._doomed = waiting
-        if failure is not None:
-            raise failure
-        return removed
+    def remove_doomed(self, now_ms: int, worker: Worker) -> None:
+        """Have a worker remove what has waited long enough."""
+        self._deletions.start(now_ms, worker)
 
     def rest_idle(self) -> None:
         """Give back the descriptors of logs that have not grown since the last call; they open again when used."""

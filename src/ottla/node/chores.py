@@ -148,7 +148,8 @@ class Chores:
 
     def _remove_doomed(self) -> None:
         now_ms = self._node.world.clock.now_ms()
-        self._each_directory(lambda directory: directory.remove_doomed(now_ms))
+        background = self._node.background
+        self._each_directory(lambda directory: directory.remove_doomed(now_ms, background))
 
     def _rest(self) -> None:
         self._each_directory(LogDirectory.rest_idle)

@@ -10,6 +10,7 @@ from ottla.log.checkpoint import RECOVERY_POINTS, read_offsets
 from ottla.log.segment import Segment
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.world.disk import RealDisk, RealFile
+from ottla.world.worker import InlineWorker
 from tests.unit.log.workbench import NOW, FaultyDisk, Workbench, batch, put, put_from, read_all
 
 
@@ -156,7 +157,7 @@ def test_a_snapshot_that_cannot_be_removed_keeps_no_segment(tmp_path, code):
     with pytest.raises(BrokerError):
         bench.log.delete_old_segments(later, 17)
     assert (bench.directory.offline is None) == (code == errno.ENOSPC)
-    bench.directory.remove_doomed(later)
+    bench.directory.remove_doomed(later, InlineWorker())
     left = [name for name in os.listdir(bench.log_path) if name.endswith((".log", ".deleted"))]
     assert left == [f"{17:020d}.log"]
     if code == errno.ENOSPC:
@@ -177,7 +178,8 @@ def test_a_snapshot_that_cannot_be_removed_breaks_no_exchange_of_segments(tmp_pa
     bench.disk.refuse("remove", f"{second.base_offset:020d}.snapshot", errno.ENOSPC)
     bench.log.replace_segments([new], [first, second])
     assert bench.directory.offline is None
-    assert bench.directory.remove_doomed(NOW) == 6
+    bench.directory.remove_doomed(NOW, InlineWorker())
+    assert not [name for name in os.listdir(bench.log_path) if name.endswith(names.DELETED)]
     assert read_all(bench.log) == expected
     bench.log.settle()
     assert not os.path.exists(f"{bench.log_path}/{second.base_offset:020d}.snapshot")

@@ -11,6 +11,7 @@ from ottla.wire.batch import build_batch, scan
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.record import Record
 from ottla.world.disk import RealDisk
+from ottla.world.worker import InlineWorker
 from tests.unit.log.workbench import NOW, FaultyDisk, Workbench, batch, put, put_from, read_all
 
 DAY = 86_400_000
@@ -238,10 +239,10 @@ def test_files_go_later(bench, log):
     assert names(log, ".log") == names(log, ".index") == [20]
     assert names(log, ".log.deleted") == gone
     assert names(log, ".snapshot") == [20]
-    bench.directory.remove_doomed(NOW)
-    bench.directory.remove_doomed(NOW + 59_999)
+    bench.directory.remove_doomed(NOW, InlineWorker())
+    bench.directory.remove_doomed(NOW + 59_999, InlineWorker())
     assert names(log, ".log.deleted") == gone
-    bench.directory.remove_doomed(NOW + 60_000)
+    bench.directory.remove_doomed(NOW + 60_000, InlineWorker())
     assert not names(log, ".deleted")
 
 
