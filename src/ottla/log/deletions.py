@@ -28,7 +28,7 @@ class Deletions:
     def start(self, now_ms: int, worker: Worker) -> None:
         """Have the worker remove what has waited long enough."""
         due: list[str] = []
-        waiting = []
+        waiting: list[tuple[list[str], int, int | None]] = []
         for paths, delay_ms, due_ms in self._waiting:
             moment = now_ms + delay_ms if due_ms is None else due_ms
             if moment > now_ms:
