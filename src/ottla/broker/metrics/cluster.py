@@ -28,9 +28,10 @@ def cluster(broker: Broker, *, active: bool, listener: str) -> Iterator[Family]:
         _PREFIX + "preferredreplicaimbalancecount", "Partitions not led by their first replica."
     )
     yield imbalance.add(sum(state.leader != state.replicas[0] for state in states))
-    # Nobody counts them: a partition with one replica can have none.
+    # Nobody counts them yet; dashboards ask for the name.
     unclean = counter(
-        "kafka_controller_controllerstats_uncleanleaderelections_total", "Elections out of sync."
+        "kafka_controller_controllerstats_uncleanleaderelections_total",
+        "Elections of a replica that was not in sync. They are not counted yet, so this is always 0.",
     )
     yield unclean.add(0)
     yield gauge("kafka_brokers", "Brokers that serve.").add(len(broker.alive))

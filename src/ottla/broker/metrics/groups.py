@@ -3,7 +3,8 @@
 G1  A group is told of by its coordinator alone, so that sums over the brokers of a cluster count it once.
 G2  A page looks at every group and every offset once. It pauses on the way, for there may be very many, and shows those
     that are there when it comes by.
-G3  Lag is told where the partition is led: how far the group is behind the high watermark, and never less than 0.
+G3  Lag is told where the coordinator has a replica of the partition, which may be none at all in a cluster: how far the
+    group is behind the high watermark that this replica knows, and never less than 0.
 """
 
 from collections.abc import Iterator
@@ -47,8 +48,11 @@ def groups(broker: Broker) -> Iterator[Family | None]:
     members = gauge("kafka_consumergroup_members", "Members of the group.")
     offset = gauge("kafka_consumergroup_current_offset", "Offset that the group committed.")
     offset_sum = gauge("kafka_consumergroup_current_offset_sum", "Sum of the offsets committed for a topic.")
-    lag = gauge("kafka_consumergroup_lag", "Records that the group is behind.")
-    lag_sum = gauge("kafka_consumergroup_lag_sum", "Records of a topic that the group is behind.")
+    lag = gauge(
+        "kafka_consumergroup_lag",
+        "Records that the group is behind, where its coordinator has a replica of the partition.",
+    )
+    lag_sum = gauge("kafka_consumergroup_lag_sum", "Sum of kafka_consumergroup_lag over a topic.")
     for machine in hosted.machines:
         for number, group_id in enumerate(tuple(machine.shelf.groups)):
             if number % _GROUPS_AT_ONCE == 0:
