@@ -4,6 +4,7 @@
 """
 
 import argparse
+import runpy
 from pathlib import Path
 
 from ottla.cli.syntax.parser import CLUSTER_OPTIONS
@@ -217,7 +218,12 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
 
 
-PAGES = {"settings.md": settings_page, "client-settings.md": client_page, "commands.md": commands_page}
+PAGES = {
+    "settings.md": settings_page,
+    "client-settings.md": client_page,
+    "commands.md": commands_page,
+    **runpy.run_path(str(Path(__file__).with_name("python_api.py")))["PAGES"],
+}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():
