@@ -87,7 +87,7 @@ format: $(VENV)/.test
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix --select I
 
-docs: $(VENV)/.run
+docs: $(VENV)/.test
 	$(PY) docs/generate.py
 
 # The lock files hold names, versions and hashes, and no address.

@@ -6,6 +6,7 @@
 import argparse
 import asyncio
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -344,8 +345,8 @@ async def filled(broker: Broker) -> str:
         settings = {"share.auto.offset.reset": "earliest", "errors.deadletterqueue.topic.name": "dlq.letters"}
         await admin.topics.create("dlq.letters", configs={"errors.deadletterqueue.group.enable": True})
         await admin.configs.alter({Resource.group("shared"): settings})
-        await producer.deliver("orders", b"one")
-        await producer.deliver("orders", b"two")
+        await producer.send_and_wait("orders", b"one")
+        await producer.send_and_wait("orders", b"two")
     async with Consumer(bootstrap, group_id="kitchen", auto_offset_reset="earliest") as consumer:
         await consumer.subscribe(["orders"])
         while not await consumer.poll():
@@ -385,6 +386,7 @@ PAGES = {
     "client-settings.md": client_page,
     "commands.md": commands_page,
     "metrics.md": metrics_page,
+    **runpy.run_path(str(Path(__file__).with_name("python_api.py")))["PAGES"],
 }
 
 if __name__ == "__main__":

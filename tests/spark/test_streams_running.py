@@ -50,7 +50,7 @@ def read(broker: Broker, topic: str) -> list[tuple[Any, Any]]:
         ends = consumer.end_offsets(places)
         found = []
         while any(consumer.position(each) < ends[each] for each in places):
-            found += [(each.key, each.value) for each in consumer.poll(timeout_ms=200)]
+            found += [(each.key, each.value) for each in consumer.poll(timeout=0.2)]
         return found
 
 

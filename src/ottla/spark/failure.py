@@ -33,7 +33,7 @@ _DETAILS = "all that Spark said is in the attribute details of this error"
 
 
 class SparkFailure(Exception):
-    """Spark could not do what it was asked; `str()` is all there is to say."""
+    """Spark has failed. `str()` is the whole message."""
 
     def __init__(
         self, message: str, *, hint: str, line: Line | None = None, condition: str = "", details: str = ""
@@ -61,7 +61,7 @@ def _remade(message: str, hint: str, line: Line | None, condition: str, details:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raise what Spark or our client raises inside as one SparkFailure; other errors pass. A decorator, too."""
+    """Raise errors of Spark and of the client as a SparkFailure, and others unchanged. It is a decorator, too."""
     try:
         yield
     except SparkFailure as failure:

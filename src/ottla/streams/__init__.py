@@ -1,4 +1,4 @@
-"""Streams and tables over topics, said in Python and run by Spark: what Kafka Streams is to Java.
+"""Streams and tables over topics, written in Python and run by Spark, as Kafka Streams is for Java.
 
 from ottla.streams import App
 
@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ottla.streams.app import App
     from ottla.streams.errors import StreamsError, TopologyChanged, TopologyError, TypeMismatch, Unreadable
-    from ottla.streams.processor import Processor
+    from ottla.streams.grouped import Cogrouped, GroupedStream, GroupedTable
+    from ottla.streams.processor import Incoming, KeyValues, Processor, ProcessorContext, TimedValues, Timer
+    from ottla.streams.running import Running
     from ottla.streams.stores import Store, WindowStore
     from ottla.streams.stream import Stream
     from ottla.streams.table import GlobalTable, Table
@@ -23,12 +25,13 @@ if TYPE_CHECKING:
     from ottla.streams.types.serde import Serde, serde
     from ottla.streams.types.struct import Row, Window, Windowed
     from ottla.streams.windows import (
-        Hopping,
+        HoppingWindow,
         JoinWindow,
-        Session,
-        Sliding,
+        SessionWindow,
+        SlidingWindow,
+        Span,
         TimeLimit,
-        Tumbling,
+        TumblingWindow,
         WindowClose,
         within,
     )
@@ -42,7 +45,9 @@ if find_spec("pyspark") is None:
 _PLACES = {
     "app": ("App",),
     "errors": ("StreamsError", "TopologyChanged", "TopologyError", "TypeMismatch", "Unreadable"),
-    "processor": ("Processor",),
+    "grouped": ("Cogrouped", "GroupedStream", "GroupedTable"),
+    "processor": ("Incoming", "KeyValues", "Processor", "ProcessorContext", "TimedValues", "Timer"),
+    "running": ("Running",),
     "stores": ("Store", "WindowStore"),
     "stream": ("Stream",),
     "table": ("GlobalTable", "Table"),
@@ -50,13 +55,27 @@ _PLACES = {
     "types.serde": ("Serde", "serde"),
     "types.struct": ("Row", "Window", "Windowed"),
     "windows": (
-        "Hopping", "JoinWindow", "Session", "Sliding", "TimeLimit", "Tumbling", "WindowClose", "within",
+        "HoppingWindow", "JoinWindow", "SessionWindow", "SlidingWindow",
+        "Span", "TimeLimit", "TumblingWindow", "WindowClose", "within",
     ),
 }  # fmt: skip
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
 
+_RENAMED = {
+    "Hopping": "HoppingWindow",
+    "Session": "SessionWindow",
+    "Sliding": "SlidingWindow",
+    "Tumbling": "TumblingWindow",
+}
+
+
 def __getattr__(name: str) -> Any:
+    if name in _RENAMED:
+        from ottla.client.deprecation import warn_of_attribute
+
+        warn_of_attribute(__name__, name, _RENAMED[name])
+        name = _RENAMED[name]
     module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -65,20 +84,30 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "App",
+    "Running",
     "Stream",
     "Table",
     "GlobalTable",
-    "Tumbling",
-    "Hopping",
-    "Sliding",
-    "Session",
+    "GroupedStream",
+    "GroupedTable",
+    "Cogrouped",
+    "TumblingWindow",
+    "HoppingWindow",
+    "SlidingWindow",
+    "SessionWindow",
     "JoinWindow",
     "within",
+    "Span",
     "WindowClose",
     "TimeLimit",
     "Serde",
     "serde",
     "Processor",
+    "ProcessorContext",
+    "Incoming",
+    "KeyValues",
+    "TimedValues",
+    "Timer",
     "Store",
     "WindowStore",
     "Row",

@@ -20,7 +20,7 @@ _LOOK_SECONDS = 0.25
 
 
 class Running:
-    """An app that runs."""
+    """An app that is running."""
 
     def __init__(self, name: str, query: Any, line: StatusLine) -> None:
         self.name = name
@@ -29,22 +29,25 @@ class Running:
 
     @property
     def is_active(self) -> bool:
-        """Whether it still runs."""
+        """Whether the app is still running."""
         return bool(self._query.isActive)
 
     @property
     def progress(self) -> dict[str, Any] | None:
-        """What Spark last said of its micro-batches."""
+        """The last progress report of Spark, or None."""
         found = self._query.lastProgress
         return None if found is None else dict(found)
 
     @property
     def status(self) -> str:
-        """How it goes, in a line."""
+        """The progress of the app in one line."""
         return status(self.name, self.progress)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it has ended, and return whether it has; what made it fail is raised here."""
+        """Wait until the app has ended, and return whether it has. Raises the error that has ended it.
+
+        `timeout` is in seconds.
+        """
         clock = RealClock()
         until = None if timeout is None else clock.monotonic() + timeout
         while True:
@@ -56,7 +59,7 @@ class Running:
                 return False
 
     def watch(self, stopped: Callable[[], bool]) -> None:
-        """Show how it goes until it ends or is to stop; what made it fail is raised here."""
+        """Show the progress until the app ends or `stopped()` is true. Raises the error that has ended it."""
         while not stopped():
             if self._query.awaitTermination(_LOOK_SECONDS):
                 break
@@ -64,7 +67,7 @@ class Running:
         self._line.aside()
 
     def stop(self) -> None:
-        """End it. A micro-batch that is under way is done again when the app starts again, and written once."""
+        """Stop the app. An unfinished micro-batch is repeated when the app starts again, and written once."""
         from ottla.streams.lowering.query import stop
 
         stop(self._query)

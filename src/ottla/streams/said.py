@@ -17,7 +17,7 @@ N = TypeVar("N", bound=Node)
 
 
 class Said:
-    """Something that was said of a topology, and can be said more of."""
+    """An operator of a topology, with the methods that add the next one."""
 
     def __init__(self, topology: Topology, node: Node) -> None:
         self._topology = topology
@@ -25,7 +25,7 @@ class Said:
 
     @property
     def name(self) -> str:
-        """What the operator is called."""
+        """The name of the operator."""
         return self._node.name
 
     def __repr__(self) -> str:

@@ -8,13 +8,13 @@ import pytest
 
 from ottla.streams import (
     App,
-    Hopping,
-    Session,
-    Sliding,
+    HoppingWindow,
+    SessionWindow,
+    SlidingWindow,
     Store,
     TimeLimit,
     TopologyError,
-    Tumbling,
+    TumblingWindow,
     TypeMismatch,
     WindowClose,
     serde,
@@ -146,7 +146,12 @@ def test_counts_and_aggregates(app: App) -> None:
 
 @pytest.mark.parametrize(
     ("window", "size"),
-    [(Tumbling("1 minute"), 60_000), (Hopping(20, 10), 20), (Sliding(5), 5), (Session("1 s"), None)],
+    [
+        (TumblingWindow("1 minute"), 60_000),
+        (HoppingWindow(20, 10), 20),
+        (SlidingWindow(5), 5),
+        (SessionWindow("1 s"), None),
+    ],
 )
 def test_windows_are_in_the_key(app: App, window: Any, size: int | None) -> None:
     node = app.stream("a").group_by_key().windowed_by(window).count()._node
@@ -154,7 +159,7 @@ def test_windows_are_in_the_key(app: App, window: Any, size: int | None) -> None
 
 
 def test_sessions_want_a_merger(app: App) -> None:
-    sessions = app.stream("a").group_by_key().windowed_by(Session("1 s"))
+    sessions = app.stream("a").group_by_key().windowed_by(SessionWindow("1 s"))
     with pytest.raises(TopologyError, match="two sessions may become one"):
         sessions.aggregate(int, lambda v, n: n + 1)
     assert sessions.aggregate(int, lambda v, n: n + 1, lambda a, b: a + b)._node.merger is not None  # type: ignore[attr-defined]
@@ -166,7 +171,7 @@ def test_sessions_want_a_merger(app: App) -> None:
 def test_cogroups(app: App) -> None:
     clicks, buys = app.stream("clicks").group_by_key(), app.stream("buys", value=int).group_by_key()
     both = clicks.cogroup(lambda v, n: n + 1, value=int).cogroup(buys, lambda v, n: n + v)
-    node = both.windowed_by(Tumbling(10)).aggregate(int)._node
+    node = both.windowed_by(TumblingWindow(10)).aggregate(int)._node
     assert isinstance(node, Cogroup)
     assert [each.name for each in node.inputs] == ["stream-1", "stream-2"]
     with pytest.raises(TypeMismatch, match="the keys are string and bigint"):
@@ -219,7 +224,7 @@ def test_what_may_be_missing_is_not_computed_with(app: App) -> None:
         (lambda app: app.table("a").suppress(5), "neither WindowClose"),
         (lambda app: app.stream("a").group_by_key().windowed_by(5), "no window"),
         (
-            lambda app: app.stream("a").group_by_key().windowed_by(Tumbling(1), emit="never"),
+            lambda app: app.stream("a").group_by_key().windowed_by(TumblingWindow(1), emit="never"),
             "neither 'update'",
         ),
         (lambda app: app.stream("a").map(lambda v: v), "not a key and a value"),
@@ -230,9 +235,9 @@ def test_what_may_be_missing_is_not_computed_with(app: App) -> None:
         (lambda app: app.stream("a", starting="soon"), "earliest or latest"),
         (lambda app: app.stream("a").process(object, stores=[Store("s"), Store("s")]), "two stores"),
         (lambda app: app.stream("a", timestamp=lambda v: v), "returns string, no time"),
-        (lambda app: Tumbling(0), "longer than nothing"),
-        (lambda app: Tumbling("soon"), "no span of time"),
-        (lambda app: Hopping(5, 10), "records would be lost"),
+        (lambda app: TumblingWindow(0), "longer than nothing"),
+        (lambda app: TumblingWindow("soon"), "no span of time"),
+        (lambda app: HoppingWindow(5, 10), "records would be lost"),
         (lambda app: TimeLimit(1, when_full="explode"), "neither 'emit' nor 'fail'"),
         (lambda app: App("app", nonsense=1), "has no setting nonsense"),
         (lambda app: App("app", bootstrap_server="x"), "did you mean bootstrap_servers"),

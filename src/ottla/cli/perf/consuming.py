@@ -14,7 +14,7 @@ from ottla.client import Admin, Consumer
 from ottla.client.record import Record
 from ottla.world.clock import RealClock
 
-POLL_MS = 200
+POLL_SECONDS = 0.2
 
 
 def measure_consuming(options: argparse.Namespace) -> int:
@@ -61,7 +61,7 @@ async def _read(consumer: Consumer, wanted: int, idle_ms: int, speed: Speed, pro
     clock = RealClock()
     heard_at = clock.monotonic()
     while speed.records < wanted and (clock.monotonic() - heard_at) * 1000 < idle_ms:
-        records = await consumer.poll(timeout_ms=POLL_MS)
+        records = await consumer.poll(timeout=POLL_SECONDS)
         if not records:
             continue
         if not speed.records:

@@ -20,6 +20,7 @@ from ottla.cli.produce.input import Defaults, entries
 from ottla.cli.progress import Nothing, Progress
 from ottla.client import Producer
 from ottla.client.errors import BufferFull, ClientError
+from ottla.client.producer.delivery import Delivery
 from ottla.client.record import RecordMetadata
 
 
@@ -99,19 +100,20 @@ class Sending:
             except BufferFull:
                 # Records that do not get through in time fail, and make room.
                 continue
-        delivery.when_done(self._done)
+        delivery.add_done_callback(self._done)
         self._speed.records += 1
         self._speed.bytes += len(value or b"") + len(key or b"")
         if not self._speed.records & 63 and self._progress.is_due():
             self._progress.show(self._speed.records, self._speed.lately())
 
-    def _done(self, metadata: RecordMetadata, error: ClientError | None) -> None:
+    def _done(self, delivery: Delivery) -> None:
+        error = delivery.exception()
         if error is not None:
             self._failed += 1
             self._first_error = self._first_error or error
         elif self._options.verbose and not self._cut_off:
             try:
-                self._report(metadata)
+                self._report(delivery.metadata())
             except BrokenPipeError:
                 self._cut_off = True
                 if self._task is not None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.streams import App, Store, Tumbling, within
+from ottla.streams import App, Store, TumblingWindow, within
 from ottla.streams.lowering.context import Context
 from ottla.streams.lowering.execution import Execution
 from ottla.streams.processor import Incoming, Processor, ProcessorContext
@@ -153,7 +153,7 @@ def everything(app: App) -> None:
     joined.left_join(table, lambda a, b: a * 10 + (b or 0), value=int).to("mixed")
     small, large = one.branch(lambda v: v < 3, lambda v: True)
     small.merge(large.map_values(lambda v: -v)).distinct(within=5).to("mixed")
-    one.group_by_key().windowed_by(Tumbling(20, grace=5)).count().to_stream().map(
+    one.group_by_key().windowed_by(TumblingWindow(20, grace=5)).count().to_stream().map(
         lambda k, v: (k.key, v), key=str, value=int
     ).to("windows")
     grouped = table.group_by(lambda k, v: (str(v % 2), v), key=str, value=int)

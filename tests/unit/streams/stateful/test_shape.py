@@ -11,11 +11,11 @@ import pytest
 
 from ottla.streams import (
     App,
-    Hopping,
-    Session,
+    HoppingWindow,
+    SessionWindow,
     Store,
     TimeLimit,
-    Tumbling,
+    TumblingWindow,
     WindowClose,
     WindowStore,
     within,
@@ -112,6 +112,9 @@ def tables(app: App, left: Any = Order, right: Any = Order, foreign: bool = Fals
         one.join(other, lambda a, b: "x", value=str, name="it")
 
 
+WINDOW = TumblingWindow(5)
+
+
 def looked_up(app: App, left: Any = Order, right: Any = Order) -> None:
     app.stream("a", value=left).join(app.table("b", value=right), lambda a, b: "x", value=str, name="it")
 
@@ -137,10 +140,10 @@ REFUSED: list[tuple[str, Say, Say]] = [
     ("method", lambda a: summed(a, "count"), lambda a: summed(a, "reduce")),
     ("method", lambda a: summed(a, "reduce"), lambda a: summed(a, "aggregate")),
     ("value", lambda a: summed(a, "aggregate", int), lambda a: summed(a, "aggregate", float)),
-    ("window", lambda a: counted(a, window=Tumbling(5)), lambda a: counted(a, window=Tumbling(5, grace=1))),
-    ("window", lambda a: counted(a, window=Tumbling(5)), lambda a: counted(a, window=Hopping(5, 5))),
-    ("window", lambda a: counted(a, window=Session(5)), lambda a: counted(a, window=Session(6))),
-    ("emit", lambda a: counted(a, window=Tumbling(5)), lambda a: counted(a, window=Tumbling(5), emit="close")),
+    ("window", lambda a: counted(a, window=WINDOW), lambda a: counted(a, window=TumblingWindow(5, grace=1))),
+    ("window", lambda a: counted(a, window=TumblingWindow(5)), lambda a: counted(a, window=HoppingWindow(5, 5))),
+    ("window", lambda a: counted(a, window=SessionWindow(5)), lambda a: counted(a, window=SessionWindow(6))),
+    ("emit", lambda a: counted(a, window=WINDOW), lambda a: counted(a, window=WINDOW, emit="close")),
     ("left", joined, lambda a: joined(a, left=Swapped)),
     ("right", joined, lambda a: joined(a, right=Swapped)),
     ("inputs", joined, lambda a: joined(a, swap=True)),
@@ -153,7 +156,7 @@ REFUSED: list[tuple[str, Say, Say]] = [
     ("store s", lambda a: kept(a, Store("s", str, int)), lambda a: kept(a, Store("s", str, str))),
     ("store s", lambda a: kept(a, Store("s", str, Order)), lambda a: kept(a, Store("s", str, Swapped))),
     ("store s", lambda a: kept(a, Store("s", str, str)), lambda a: kept(a, Store("s", str, Any))),
-    ("store s", lambda a: kept(a, Store("s", str, int)), lambda a: kept(a, Store("s", str, int, ttl_ms=5))),
+    ("store s", lambda a: kept(a, Store("s", str, int)), lambda a: kept(a, Store("s", str, int, ttl=5))),
     ("store s", lambda a: kept(a, Store("s")), lambda a: kept(a, WindowStore("s"))),
     ("store s", lambda a: kept(a, WindowStore("s")), lambda a: kept(a, WindowStore("s", retention=5))),
     ("stores", lambda a: kept(a, Store("s"), Store("t")), lambda a: kept(a, Store("t"), Store("s"))),
@@ -162,7 +165,7 @@ REFUSED: list[tuple[str, Say, Say]] = [
     ("value", lambda a: held(a, TimeLimit(5), Order), lambda a: held(a, TimeLimit(5), Swapped)),
     ("value", lambda a: held(a, TimeLimit(5), Wider), lambda a: held(a, TimeLimit(5), Order)),
     ("value", lambda a: held(a, TimeLimit(5), Three), lambda a: held(a, TimeLimit(5), Two)),
-    ("wait", lambda a: held_windows(a, Tumbling(5)), lambda a: held_windows(a, Tumbling(5, grace=1))),
+    ("wait", lambda a: held_windows(a, TumblingWindow(5)), lambda a: held_windows(a, TumblingWindow(5, grace=1))),
     ("span", lambda a: a.stream("t").distinct(name="it"), lambda a: a.stream("t").distinct(within=5, name="it")),
     (
         "key",
