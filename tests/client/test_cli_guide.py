@@ -41,7 +41,7 @@ def ottla(tmp_path: Path) -> CommandLine:
 def test_every_example_runs(ottla: CommandLine, page: str) -> None:
     examples = EXAMPLE.findall((CHECKOUT / "docs" / page).read_text(encoding="utf-8"))
     assert len(examples) >= PAGES[page]
-    node = ottla.start("dev", "--port", "0", "--metrics-port", "0", stdin=subprocess.DEVNULL)
+    node = ottla.start("dev", "--port", "0", "--metrics-port", "0", "--no-services", stdin=subprocess.DEVNULL)
     try:
         assert node.stdout is not None
         said = b""

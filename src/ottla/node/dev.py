@@ -2,7 +2,7 @@
 
 DATA = "ottla-data"
 PORT = 9092
-METRICS_PORT = 8080
+METRICS_PORT = 9404
 FLUSH = "ack"
 
 

@@ -25,12 +25,12 @@ from ottla.broker.fetch_session import FetchSessions
 from ottla.broker.internal_topics import OFFSETS
 from ottla.broker.lane import lane
 from ottla.broker.metrics.page import Page
-from ottla.broker.metrics.server import MetricsServer
 from ottla.broker.served import APIS
 from ottla.broker.share_coordination import ShareCoordination
 from ottla.broker.transaction_coordination import TransactionCoordination
 from ottla.broker.versions import ApiVersions
 from ottla.controller.controller import Controller
+from ottla.http.metrics_server import MetricsServer
 from ottla.log.directory import LogDirectory
 from ottla.metadata.config import ConfigType
 from ottla.metadata.delta import Delta
@@ -178,7 +178,7 @@ class Node:
         page = Page(
             self.broker, self.dispatcher, self.world.disk, listeners, __version__, self.connections.controllers
         )
-        metrics = MetricsServer(page, self.world.timers)
+        metrics = MetricsServer(page, self.world.timers, self.problems)
         self._ends.push_async_callback(metrics.stop)
         try:
             await metrics.start(self.world.network, *address)
@@ -325,6 +325,19 @@ class Node:
     def cordoned_directories(self) -> list[bytes] | None:
         """Ids of the directories that take no new partitions; None before this broker knows its own settings."""
         return cordoned_ids(self.broker) if self.roles.is_registered else None
+
+    def problems(self) -> dict[str, str]:
+        """Return why requests may fail here, by what the problem is with; nothing when they should not."""
+        found = {}
+        own = self.quorum.image.brokers.get(self.settings.node_id)
+        if self.quorum.leader_id < 0:
+            found["controller"] = "no controller is active"
+        if self.settings.is_broker and (own is None or own.fenced):
+            found["broker"] = "it is fenced"
+        for directory in self.directories:
+            if directory.offline is not None:
+                found[directory.path] = f"the data directory is offline: {directory.offline}"
+        return found
 
     def _refused(self, error: BrokerError) -> None:
         if not self._joined.done():

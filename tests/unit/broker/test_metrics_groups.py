@@ -7,9 +7,9 @@ import pytest
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.internal_topics import OFFSETS, SHARE_STATE, TRANSACTIONS, make
 from ottla.broker.metrics.page import Page
-from ottla.broker.metrics.text import gauge, page_pieces
 from ottla.broker.share_coordination import ShareCoordination
 from ottla.broker.timing import Timing
+from ottla.http.metrics.text import gauge, page_pieces
 from tests.unit.broker.test_coordinators import Writer
 from tests.unit.broker.test_metrics_page import read
 from tests.unit.broker.test_share_groups import ACCEPT, LOCK_MS, REJECT, RELEASE, Member, configure

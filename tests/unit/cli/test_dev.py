@@ -18,7 +18,7 @@ START = [sys.executable, "-m", "ottla.cli.main"]
 @contextmanager
 def dev(data: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A running `ottla dev` and what it said."""
-    command = [*START, "dev", "--data", str(data), "--port", "0", "--metrics-port", "0", *options]
+    command = [*START, "dev", "--data", str(data), "--port", "0", "--metrics-port", "0", "--no-services", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -82,7 +82,8 @@ def test_the_examples_run(page: str, tmp_path: Path) -> None:
 
 def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
     with dev(tmp_path / "data"):
-        command = [*START, "dev", "--data", str(tmp_path / "data"), "--port", "0", "--metrics-port", "0"]
+        ports = ["--port", "0", "--metrics-port", "0", "--no-services"]
+        command = [*START, "dev", "--data", str(tmp_path / "data"), *ports]
         second = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
     assert second.returncode == 1
     assert second.stderr.startswith("error: ")

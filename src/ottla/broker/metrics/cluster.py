@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ottla.broker.broker import Broker
-from ottla.broker.metrics.text import Family, counter, gauge
+from ottla.http.metrics.text import Family, counter, gauge
 
 _PREFIX = "kafka_controller_kafkacontroller_"
 

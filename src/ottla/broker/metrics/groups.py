@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from ottla.broker.broker import Broker
 from ottla.broker.metrics.coordinators import coordinators
-from ottla.broker.metrics.text import Family, counter, gauge, label_text
 from ottla.groups.group import Kind
 from ottla.groups.machine import Groups
+from ottla.http.metrics.text import Family, counter, gauge, label_text
 
 _PREFIX = "kafka_server_group_coordinator_metrics_"
 _MANAGER = "kafka_coordinator_group_groupmetadatamanager_"

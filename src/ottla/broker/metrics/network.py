@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from ottla.broker.metrics.text import Family, counter, gauge
 from ottla.channel.connections import Connections
+from ottla.http.metrics.text import Family, counter, gauge
 
 _SOCKETS = "kafka_server_socket_server_metrics_"
 

@@ -12,14 +12,14 @@ from ottla.broker.metrics.cluster import cluster
 from ottla.broker.metrics.groups import groups
 from ottla.broker.metrics.network import Idleness, network
 from ottla.broker.metrics.partitions import PartitionGauges
-from ottla.broker.metrics.process import loop_cpu_seconds, process
 from ottla.broker.metrics.quorum import quorum
 from ottla.broker.metrics.requests import RequestTimes
 from ottla.broker.metrics.share import share
-from ottla.broker.metrics.text import Family, counter, gauge, page_pieces
 from ottla.broker.metrics.topics import TopicTraffic
 from ottla.broker.metrics.transactions import transactions
 from ottla.channel.connections import Connections
+from ottla.http.metrics.process import loop_cpu_seconds, process
+from ottla.http.metrics.text import Family, counter, gauge, page_pieces
 from ottla.world.disk import Disk
 
 

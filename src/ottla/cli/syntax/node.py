@@ -28,7 +28,21 @@ def add_dev(commands: Commands, name: str, help: str) -> None:
         help="acknowledge a write once it is on disk, or once the system has it (%(default)s)",
     )
     dev.add_argument(
-        "--metrics-port", metavar="N", type=port, default=8080, help="port of the metrics page (%(default)s)"
+        "--metrics-port",
+        metavar="N",
+        type=port,
+        default=9404,
+        help="port of the node's metrics, health and readiness (%(default)s)",
+    )
+    dev.add_argument(
+        "--services-port",
+        metavar="N",
+        type=port,
+        default=8080,
+        help="port of the page that says what is there (%(default)s)",
+    )
+    dev.add_argument(
+        "--no-services", action="store_true", help="run the broker alone, without the HTTP services"
     )
 
 

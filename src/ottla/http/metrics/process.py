@@ -3,7 +3,7 @@
 import resource
 from collections.abc import Iterator
 
-from ottla.broker.metrics.text import Family, counter, gauge
+from ottla.http.metrics.text import Family, counter, gauge
 from ottla.world.disk import Disk
 
 

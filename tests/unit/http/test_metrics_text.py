@@ -1,4 +1,4 @@
-from ottla.broker.metrics.text import counter, gauge, histogram, page_pieces
+from ottla.http.metrics.text import counter, gauge, histogram, page_pieces
 
 
 def page_text(families):

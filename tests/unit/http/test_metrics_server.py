@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 import h11
 import pytest
 
-from ottla.broker.metrics import server as module
-from ottla.broker.metrics.server import MetricsServer
+from ottla.http import metrics_server as module
+from ottla.http.metrics_server import MetricsServer
 from ottla.world.network import RealNetwork
 
 PAGE = b"# TYPE one gauge\none 1\n"
@@ -82,10 +82,12 @@ def test_the_page_is_served_again_and_again_on_one_connection():
     [
         ("GET", "/metrics?name=up", 200, PAGE),
         ("HEAD", "/metrics", 200, b""),
-        ("GET", "/healthz", 200, b"ok\n"),
+        ("GET", "/health", 200, b"{\"status\":\"live\"}"),
+        ("GET", "/healthz", 200, b"{\"status\":\"live\"}"),
+        ("GET", "/ready", 200, b"{\"ready\": true, \"reasons\": {}}"),
         ("POST", "/metrics", 405, b"only GET and HEAD\n"),
-        ("GET", "/", 404, b"there is /metrics, and /healthz\n"),
-        ("DELETE", "/elsewhere", 404, b"there is /metrics, and /healthz\n"),
+        ("GET", "/", 404, b"there is /metrics, /health and /ready\n"),
+        ("DELETE", "/elsewhere", 404, b"there is /metrics, /health and /ready\n"),
     ],
 )
 def test_what_there_is_and_what_there_is_not(method, target, status, body):
@@ -107,7 +109,7 @@ def test_a_client_that_wants_to_close_is_hung_up_on():
         async with serving() as server:
             client = await Client.connect(server)
             answer = await client.raw(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
-            assert answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"ok\n")
+            assert answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"live\"}")
 
     run(scenario)
 

@@ -1,4 +1,7 @@
-"""The page with metrics over HTTP/1.1: GET and HEAD of `/metrics`, and `/healthz` for those who ask whether we live.
+"""The small HTTP/1.1 server of a node: GET and HEAD of `/metrics`, `/health` and `/ready`.
+
+A node serves its metrics itself, on its own loop, and does not load the stack that the services use: that would make it
+start later and weigh more (docs/adr/0060-the-http-stack.md).
 
 P1  A peer costs a bounded head (16 KB), and gets no second page before it has taken the first.
 P2  At most 64 peers are connected at a time; the next one is told 503 and let go.
@@ -10,18 +13,21 @@ The protocol itself is h11's; nothing here parses a byte.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 import h11
 
-from ottla.broker.metrics.text import CONTENT_TYPE
+from ottla.http.metrics.text import CONTENT_TYPE
 from ottla.world.network import Listening, Network
 
 _HEAD_BYTES_MAX = 16 << 10
 _PEERS_MAX = 64
 _PATIENCE_S = 60.0
 _PLAIN = "text/plain; charset=utf-8"
+_JSON = "application/json"
+_HEALTH = (b"/health", b"/healthz")
 
 Answer = tuple[int, str, Iterator[bytes]]  # status, content type, body
 
@@ -35,10 +41,19 @@ class Timers(Protocol):
 
 
 class MetricsServer:
-    """Serves a page to whoever asks. `page` is called for each scrape, on the loop, and gives it piece by piece."""
+    """Serves a page to whoever asks. `page` is called for each scrape, on the loop, and gives it piece by piece.
 
-    def __init__(self, page: Callable[[], Iterator[bytes]], timers: Timers) -> None:
+    `problems` says why the node is not ready, by what the problem is with; nothing when it is.
+    """
+
+    def __init__(
+        self,
+        page: Callable[[], Iterator[bytes]],
+        timers: Timers,
+        problems: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
         self._page = page
+        self._problems = problems
         self.timers = timers
         self.peers: set[Peer] = set()
         self._listening: Listening | None = None
@@ -64,13 +79,17 @@ class MetricsServer:
     def answer(self, method: bytes, target: bytes) -> Answer:
         """Say what there is at a target."""
         path = target.partition(b"?")[0]
-        if path not in (b"/metrics", b"/healthz"):
-            return 404, _PLAIN, iter([b"there is /metrics, and /healthz\n"])
+        if path not in (b"/metrics", b"/ready", *_HEALTH):
+            return 404, _PLAIN, iter([b"there is /metrics, /health and /ready\n"])
         if method not in (b"GET", b"HEAD"):
             return 405, _PLAIN, iter([b"only GET and HEAD\n"])
-        if path == b"/healthz":
-            return 200, _PLAIN, iter([b"ok\n"])
-        return 200, CONTENT_TYPE, self._page()
+        if path == b"/metrics":
+            return 200, CONTENT_TYPE, self._page()
+        if path in _HEALTH:
+            return 200, _JSON, iter([b'{"status":"live"}'])
+        reasons = dict(self._problems())
+        body = json.dumps({"ready": not reasons, "reasons": reasons}).encode()
+        return 503 if reasons else 200, _JSON, iter([body])
 
 
 class Peer(asyncio.Protocol):
