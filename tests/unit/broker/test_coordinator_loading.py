@@ -417,12 +417,12 @@ def test_the_end_of_a_transaction_is_recorded_though_its_log_broke_once(station,
     assert writer.write("t") == 0
     append, appends = Partition.append_own, []
 
-    def breaks(self, *arguments):
+    def breaks(self, *arguments, **how):
         if self.topic == TRANSACTIONS.name:
             appends.append(1)
             if len(appends) == 2:  # after that of the decision
                 raise OSError(errno.EMFILE, "no")
-        return append(self, *arguments)
+        return append(self, *arguments, **how)
 
     monkeypatch.setattr(Partition, "append_own", breaks)
     assert writer.end(committed=True) == 0
@@ -464,7 +464,7 @@ def test_long_work_that_breaks_is_reported_and_over(station, monkeypatch, what):
             raise RuntimeError("unforeseen")
         yield Decision(None, (tombstone(Place("g", "t", 1)),))
 
-    def breaks(*arguments):
+    def breaks(*arguments, **how):
         raise RuntimeError("unforeseen")
 
     with monkeypatch.context() as broken:
