@@ -9,6 +9,8 @@ A2  No flood of clients shuts out the other brokers, where these have a listener
 A3  Nobody waits for the many requests of others: a turn of the loop serves about eight megabytes of answers; what is
     read then, and whatever was left of those before, is served in the turns that follow, a megabyte each, and in them
     first who has asked for little, then who is new. A byte that has to be encoded counts as several of records.
+    Those who waited for what a read has brought are answered likewise: 512 of them or eight megabytes with the read,
+    512 or a megabyte in each turn after it, in the order in which they were woken.
 
 Answers that are ready and requests that are not whole are limited in bytes (`budget.py`).
 """
@@ -179,22 +181,34 @@ class Connections:
 
     def _call_soon(self) -> None:
         due, self._soon = self._soon, []
-        self._call_back(due)
+        self.due, self.turn_cost = [], 0  # so that whoever may go on now has a turn of its own (C10 of a connection)
+        try:
+            self._call_back(due, TURN_COST_MAX)
+        finally:
+            more, self.due = self.due, None
+            for callback in more or ():
+                self.soon(callback)
 
     def settle_due(self) -> None:
         """Call back all who asked for it during the read under way; where they are too many for a turn, the first."""
         due, self.due = self.due, []
-        self._call_back(due or [])
+        self._call_back(due or [], LOOP_COST_MAX)
 
-    def _call_back(self, due: list[Callable[[], None]]) -> None:
-        called = 0
+    def _call_back(self, due: list[Callable[[], None]], cost_max: int) -> None:
+        called = cost = 0
         try:
             for callback in due[:DUE_A_TURN]:
                 called += 1
+                before = self.turn_cost
                 callback()
+                cost += self.turn_cost - before
+                if cost > cost_max:
+                    break
         finally:
-            if len(due) > called:  # too many for a turn, or one has broken, which is no reason to forget the others
-                self.call_soon(lambda: self._call_back(due[called:]))
+            if len(due) > called:  # too much for a turn, or one has broken, which is no reason to forget the others
+                if not self._soon:
+                    self.call_soon(self._call_soon)
+                self._soon += due[called:]
 
     def turn_over(self, connection: "Connection") -> None:
         """Count what the read under way has cost, now that all its frames, or enough of them, are served."""

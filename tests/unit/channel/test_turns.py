@@ -11,6 +11,7 @@ from ottla.channel import connection as connection_module
 from ottla.channel import connections as connections_module
 from ottla.channel import swift
 from ottla.channel.connections import DUE_A_TURN, HELD_BYTES_MAX, TURN_COST_MAX, Connections
+from ottla.channel.ready import Ready
 from ottla.wire import record_walk
 from tests.unit.channel.test_connection import (
     TURNS,
@@ -233,6 +234,85 @@ def test_so_it_does_where_they_wait_for_the_disk():
     assert told == list(range(DUE_A_TURN))
     next_turn()
     assert told == list(range(2 * DUE_A_TURN)) and not TURNS
+
+
+def test_a_turn_gives_those_who_waited_eight_megabytes_and_the_turns_after_it_one_each():
+    connections, told = all_of(), []
+    waiting = [connect(lambda *_: None, connections=connections)[0] for _ in range(40)]
+
+    def give(number):
+        told.append(number)
+        waiting[number].reply([bytes(MIB // 2)])
+
+    def serve(connection, buffer, start, end):
+        for number in range(len(waiting)):
+            connections.soon(lambda number=number: give(number))
+        connection.reply([b"."])
+
+    connection, transport = connect(serve, connections=connections)
+    feed(connection, frame(b"?"))
+    assert told == list(range(17)) and transport.written == b".", "more than eight megabytes, then the producer hears"
+    next_turn()
+    assert told == list(range(20)), "more than one"
+    connections.soon(lambda: told.append("later"))
+    next_turn()
+    assert told == list(range(23))
+    while TURNS:
+        next_turn()
+    assert told == [*range(40), "later"]
+
+
+def test_what_stands_behind_another_answer_costs_as_much_as_what_leaves():
+    connections = all_of()
+    waiting = [connect(lambda *_: None, connections=connections)[0] for _ in range(8)]
+    answers = []
+    for each in waiting:
+        first, second = Ready(None), Ready(None)
+        each.owe(first)
+        each.owe(second)
+        answers.append(second)
+
+    def give(number):
+        answers[number].parts = [bytes(MIB // 2)]
+        waiting[number].settle(answers[number])
+
+    for number in range(8):
+        connections.soon(lambda number=number: give(number))
+    next_turn()
+    assert sum(each.parts is not None for each in answers) == 3
+
+
+def test_no_frame_is_served_while_those_who_waited_are_answered():
+    """An answer lets a connection go on with what stands behind: in a turn of its own, and so does what that brings."""
+    connections, served = all_of(), []
+
+    def serve(connection, buffer, start, end):
+        served.append(bytes(buffer[start:end]))
+        if served[-1] == b"waits":
+            connection.mute()
+
+    waiting = [connect(serve, connections=connections)[0] for _ in range(3)]
+    for each in waiting:
+        feed(each, frame(b"waits") + frame(b"behind"))
+        connections.soon(each.unmute)
+    connections.soon(lambda: connections.soon(lambda: served.append(b"later")))
+    assert served == [b"waits"] * 3
+    TURNS.pop(0)()
+    assert served == [b"waits"] * 3, "not within the turn that has answered them"
+    while TURNS:
+        next_turn()
+    assert sorted(served[3:]) == [b"behind"] * 3 + [b"later"]
+
+
+def test_one_that_breaks_among_those_who_waited_does_not_keep_the_others():
+    connections, told = all_of(), []
+    connections.soon(lambda: told.append(1))
+    connections.soon(lambda: 1 // 0)
+    connections.soon(lambda: told.append(3))
+    with pytest.raises(ZeroDivisionError):
+        next_turn()
+    next_turn()
+    assert told == [1, 3] and not TURNS
 
 
 # How many

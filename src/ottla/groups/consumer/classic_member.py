@@ -89,7 +89,7 @@ def join(
         after = turn.reconcile(after, target_epoch, target, owned, resubscribed=news)
         desk.await_heartbeat(group.id, after.id, now, request.session_timeout_ms)
         desk.await_sync(group.id, after.id, now, after.rebalance_timeout_ms)
-    desk.cancel(group.id, after.id, "join")
+    desk.has_joined(group.id, after.id, out)
     response = JoinGroupResponse(
         member_id=after.id,
         generation_id=after.epoch,

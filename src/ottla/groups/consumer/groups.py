@@ -106,6 +106,7 @@ class ConsumerGroups:
     def apply(self, record: KeyedRecord) -> None:
         """Take in one of the records of consumer groups."""
         fold(self._desk.shelf.groups, record)
+        self._desk.applied(record)
 
     def lead(self, now: int) -> Decision[None]:
         """Begin to lead: all members have a whole session to be heard from, and time to give up what they must."""
