@@ -52,6 +52,7 @@ from ottla.raft.snapshot import Chunk, SnapshotId
 from ottla.wire.apis import BY_KEY
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.message import Message
+from ottla.world.clock import steady_ms
 from ottla.world.disk import NO_DESCRIPTORS, pin_all, unpin_all
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ class Driver:
         failed: Callable[[OSError], None],
     ) -> None:
         self._world = world
+        self._now_ms = steady_ms(world.clock)  # elections must not wait for a wall clock that was set back
         self._log = log
         self._snapshots = snapshots
         self._wires = wires
@@ -192,7 +194,7 @@ class Driver:
 
     def _step(self, event: Event) -> None:
         try:
-            ready = self.raft.step(event, self._world.clock.now_ms())
+            ready = self.raft.step(event, self._now_ms())
         except Exception as error:
             if isinstance(event, Request):
                 self._refuse(event, error)
@@ -376,7 +378,7 @@ class Driver:
             self._alarm[1].cancel()
             self._alarm = None
         if deadline is not None:
-            wait_ms = max(1, deadline - self._world.clock.now_ms())
+            wait_ms = max(1, deadline - self._now_ms())
             self._alarm = deadline, self._world.call_later(wait_ms / 1000, self._ring)
 
     def _ring(self) -> None:
