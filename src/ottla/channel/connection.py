@@ -29,7 +29,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ottla.channel.answer_stream import AnswerStream
-from ottla.channel.connections import LIGHT, NEW, TURN_COST_MAX, Connections
+from ottla.channel.connections import TURN_COST_MAX, Connections
+from ottla.channel.turns import LIGHT, NEW
 
 _SIZE = struct.Struct(">i")
 _unpack_size = _SIZE.unpack_from
@@ -59,6 +60,7 @@ class Connection(AnswerStream):
         "peer",
         "rank",
         "session",
+        "spent",
         "touched",
     )
 
@@ -72,6 +74,7 @@ class Connection(AnswerStream):
         self.touched = connections.tick
         self.backlog: bytearray | None = None
         self.rank = NEW  # among those who are put off
+        self.spent = 0  # on it, as far as it counts among those who are put off
         self.is_put_off = False
         self.closed_tick = 0  # at which it was closed
         self._receive = connections.receive

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ottla.metadata.access import Acl, DelegationToken, QuotaEntity, ScramCredential, quota_entity
-from ottla.metadata.config import Configs, ConfigType, Resource
+from ottla.metadata.config import ConfigType, Resource
 from ottla.metadata.error import MetadataError
 from ottla.metadata.feature import (
     KRAFT_VERSION,
@@ -117,7 +117,7 @@ class Delta:
             _merged(before.brokers, self.brokers),
             _merged(before.controllers, self.controllers),
             self._topics(),
-            Configs(_merged_maps(before.configs.by_resource, self.configs)),
+            before.configs.changed(self.configs),
             _merged_maps(before.quotas, self.quotas),
             before.next_producer_id if next_producer_id == NO_PRODUCER_IDS else next_producer_id,
             _merged(before.acls, self.acls),
@@ -189,7 +189,7 @@ class Delta:
         self._names.pop(change.name, None)
         resource = (int(ConfigType.TOPIC), change.name)
         self.configs.pop(resource, None)
-        if known := self.before.configs.by_resource.get(resource):
+        if known := self.before.configs.of(*resource):
             self.configs[resource] = dict.fromkeys(known)
 
     def _clear_elr(self, record: kafka.ClearElrRecord) -> None:

@@ -59,6 +59,7 @@ from ottla.partition.partition import Flusher, Partition
 from ottla.partition.roles import Roles
 from ottla.partition.table import PartitionTable
 from ottla.wire.errors import BrokerError
+from ottla.world.clock import steady_ms
 
 if TYPE_CHECKING:
     from ottla.channel.connection import Serve
@@ -109,7 +110,7 @@ class Node:
         )
         self._ends.callback(self.quorum.close)
         self._ends.push_async_callback(self._stop_workers)
-        self.roles = Roles(self.settings.node_id, self.world.clock.now_ms, lambda: self.values)
+        self.roles = Roles(self.settings.node_id, steady_ms(self.world.clock), lambda: self.values)
         self.table = self._make_table()
         self.connections = NodeConnections(self.settings, self.values, self.world)
         self._ends.push_async_callback(self.connections.hang_up, self.flusher)
@@ -128,6 +129,7 @@ class Node:
         self.broker.inspector, self.broker.searcher = self.inspector, self.searcher
         self.broker.coordination = Coordination(self.broker, self.world.entropy.uuid, self.report)
         self.table.is_cordoned = lambda directory: is_cordoned(self.broker, directory)
+        self.table.inherited.call_soon = self.world.timers.call_soon
         self.table.report = self.broker.producer_ids.report = self.report
         self.table.is_starting = lambda: not self._started
         self.broker.transactions = TransactionCoordination(
@@ -213,7 +215,7 @@ class Node:
             entropy=self.world.entropy,
             kraft_version=kraft_version,
             raise_kraft_version=self.quorum.driver.upgrade,
-            now=self.world.clock.now_ms(),
+            now=self.quorum.now_ms(),
         )
 
     def _make_table(self) -> PartitionTable:

@@ -6,8 +6,7 @@ V2  One sync is under way at a time. What was written meanwhile is synced by the
 V3  The first write or sync that fails ends it: nothing is said any more, and nothing is tried again. A sync that could
     not begin for want of descriptors is none that failed: it begins a moment later.
 V4  A snapshot that is fetched has its name only once it is whole, synced and sound.
-V5  No request and no answer of a peer ends it: one that Raft cannot take in is answered with an error, or taken for
-    none.
+V5  No request and no answer of a peer ends it: what Raft cannot take in is answered with an error, or ignored.
 V6  What is committed or fetched and cannot be taken in ends it as well: the image would stand still for good, and
     nobody would be told. At the start whoever starts it hears the reason.
 V7  A fetched snapshot that cannot be read back is fetched again, unless the disk is to blame.
@@ -52,6 +51,7 @@ from ottla.raft.snapshot import Chunk, SnapshotId
 from ottla.wire.apis import BY_KEY
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.message import Message
+from ottla.world.clock import steady_ms
 from ottla.world.disk import NO_DESCRIPTORS, pin_all, unpin_all
 
 _AGAIN_S = 0.1  # how soon a sync that could not begin is tried again
@@ -107,6 +107,7 @@ class Driver:
         failed: Callable[[OSError], None],
     ) -> None:
         self._world = world
+        self._now_ms = steady_ms(world.clock)  # elections must not wait for a wall clock that was set back
         self._log = log
         self._wires = wires
         self._listener = listener
@@ -196,7 +197,7 @@ class Driver:
 
     def _step(self, event: Event) -> None:
         try:
-            ready = self.raft.step(event, self._world.clock.now_ms())
+            ready = self.raft.step(event, self._now_ms())
         except Exception as error:
             if isinstance(event, Request):
                 # What the step has changed before is written and said with the next one (V5).
@@ -418,7 +419,7 @@ class Driver:
             self._alarm[1].cancel()
             self._alarm = None
         if deadline is not None:
-            wait_ms = max(1, deadline - self._world.clock.now_ms())
+            wait_ms = max(1, deadline - self._now_ms())
             self._alarm = deadline, self._world.call_later(wait_ms / 1000, self._ring)
 
     def _ring(self) -> None:

@@ -1,6 +1,7 @@
 """The server is spoken to over a real socket on this machine, since that is all there is to it."""
 
 import asyncio
+import socket
 from contextlib import asynccontextmanager
 
 import h11
@@ -97,7 +98,7 @@ def test_what_there_is_and_what_there_is_not(method, target, status, body):
             answer = await client.ask(method, target, b"ignored" if method == "POST" else b"")
             assert (answer[0], answer[2]) == (status, body)
             if method == "HEAD":
-                assert answer[1][b"content-length"] == str(len(PAGE)).encode()
+                assert answer[1][b"transfer-encoding"] == b"chunked"
             if status == 405:
                 assert answer[1][b"allow"] == b"GET, HEAD"
 
@@ -143,20 +144,121 @@ def test_nonsense_is_refused_and_the_connection_closed(nonsense):
     run(scenario)
 
 
-def test_connections_over_the_limit_are_turned_away(monkeypatch):
+def test_for_one_that_comes_the_one_goes_that_was_served_longest_ago(monkeypatch):
     monkeypatch.setattr(module, "_PEERS_MAX", 2)
 
     async def scenario():
         async with serving() as server:
             kept = [await Client.connect(server) for _ in range(2)]
-            assert [(await client.ask("GET", "/healthz"))[0] for client in kept] == [200, 200]
+            for client in (kept[1], kept[0]):
+                assert (await client.ask("GET", "/healthz"))[0] == 200
+            third = await Client.connect(server)
+            assert (await third.ask("GET", "/metrics"))[0] == 200
+            assert await kept[1].raw(b"") == b""
+            assert (await kept[0].ask("GET", "/healthz"))[0] == 200
+            assert len(server.peers) == 2
+
+    run(scenario)
+
+
+def test_where_all_take_their_page_the_next_one_is_turned_away(monkeypatch):
+    monkeypatch.setattr(module, "_PEERS_MAX", 2)
+
+    def endless():
+        while True:
+            yield b""
+
+    async def scenario():
+        async with serving(endless) as server:
+            kept = [await Client.connect(server) for _ in range(2)]
+            for client in kept:
+                client.writer.write(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n")
+            await until(lambda: sum(peer.is_taking for peer in server.peers) == 2)
             third = await Client.connect(server)
             assert (await third.raw(b"")).startswith(b"HTTP/1.1 503")
-            kept[0].writer.close()
-            await kept[0].writer.wait_closed()
-            await until(lambda: len(server.peers) == 1)
-            again = await Client.connect(server)
-            assert (await again.ask("GET", "/healthz"))[0] == 200
+
+    run(scenario)
+
+
+async def idle_readers(server, count):
+    """Peers that ask for the page and take nothing of it."""
+    made = []
+    for _ in range(count):
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        client.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(client, ("127.0.0.1", server.port))
+        client.sendall(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n" * 3)
+        made.append(client)
+    return made
+
+
+def test_those_who_take_nothing_do_not_take_the_page_away_from_others_nor_fill_memory():
+    made = []
+
+    def page():
+        for _ in range(500):
+            made.append(1)
+            yield bytes(20_000)
+
+    async def scenario():
+        async with serving(page) as server:
+            silent = await idle_readers(server, module._PEERS_MAX)
+            await until(lambda: sum(not peer._writable for peer in server.peers) == module._PEERS_MAX)
+            before = len(made)
+            for _ in range(1000):
+                await asyncio.sleep(0)
+            assert len(made) == before, "no piece is made before those before it are taken"
+            assert sum(peer._transport.get_write_buffer_size() for peer in server.peers) < 64 * 100_000
+            client = await Client.connect(server)
+            status, _, body = await client.ask("GET", "/metrics")
+            assert status == 200 and len(body) == 10_000_000
+            for each in silent:
+                each.close()
+
+    run(scenario)
+
+
+def test_a_page_that_is_not_taken_in_time_is_given_up(monkeypatch):
+    monkeypatch.setattr(module, "_PAGE_S", 0.05)
+
+    async def scenario():
+        async with serving(lambda: iter([bytes(20_000)] * 500)) as server:
+            [silent] = await idle_readers(server, 1)
+            await until(lambda: server.peers)
+            [peer] = server.peers
+            await until(lambda: not server.peers)
+            assert peer._transport.get_write_buffer_size() == 0
+            silent.close()
+
+    run(scenario)
+
+
+def test_what_is_not_taken_when_we_hang_up_is_not_kept(monkeypatch):
+    monkeypatch.setattr(module, "_FAREWELL_S", 0.05)
+
+    async def scenario():
+        async with serving(lambda: iter([bytes(20_000)] * 500)) as server:
+            [silent] = await idle_readers(server, 1)
+            await until(lambda: server.peers and not next(iter(server.peers))._writable)
+            next(iter(server.peers)).hang_up()
+            await until(lambda: not server.peers)
+            silent.close()
+
+    run(scenario)
+
+
+def test_a_page_that_breaks_is_not_ended_as_if_it_were_whole():
+    def page():
+        yield b"one 1\n"
+        raise ValueError("broken")
+
+    async def scenario():
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+        async with serving(page) as server:
+            client = await Client.connect(server)
+            with pytest.raises((h11.RemoteProtocolError, ConnectionError)):
+                await client.ask("GET", "/metrics")
 
     run(scenario)
 

@@ -195,7 +195,7 @@ def test_a_delta_names_only_what_changed() -> None:
     # Everything that did not change is the same object in both images.
     assert after.topics.by_name["two.x"] is image.topics.by_name["two.x"]
     assert after.topics.by_name["one"].partitions[0] is image.topics.by_name["one"].partitions[0]
-    assert after.configs.by_resource is image.configs.by_resource
+    assert after.configs is image.configs
     assert after.brokers is image.brokers
 
 
@@ -206,7 +206,8 @@ def test_a_null_value_removes_a_config() -> None:
         image=image,
     )
     assert after.configs.of(ConfigType.TOPIC, "one") == {}
-    assert (ConfigType.TOPIC, "one") not in after.configs.by_resource
+    assert (ConfigType.TOPIC, "one") not in dict(after.configs.items())
+    assert after.configs.of_kind(ConfigType.BROKER) is image.configs.of_kind(ConfigType.BROKER)
 
 
 def test_features_at_zero_are_off_and_kraft_version_is_no_feature_record() -> None:

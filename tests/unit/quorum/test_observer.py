@@ -33,6 +33,7 @@ class FaultyDisk(RealDisk):
     """A disk on which the next access to a snapshot may fail."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.read_error: int | None = None
         self.remove_error: int | None = None
 

@@ -779,3 +779,31 @@ def test_an_answer_that_breaks_raft_is_reported_and_its_sender_asked_again(
     shop.clock.ms += 50
     shop.quorum.driver.step(Tick())
     assert len(asked) == 2 and not shop.failures
+
+
+def test_a_wall_clock_that_is_set_back_keeps_nobody_from_asking_again(tmp_path: Path) -> None:
+    asked: list[Answered] = []
+    alarms: list[float] = []
+
+    class Kept:
+        def ask(self, node: Node, request: Message, answered: Answered) -> None:
+            asked.append(answered)
+
+    def call_later(delay: float, callback: Callable[[], object]) -> SimpleNamespace:
+        alarms.append(delay)
+        return SimpleNamespace(cancel=lambda: None)
+
+    shop = Workshop(tmp_path, static=True)
+    shop.quorum.close()
+    shop.voters = Voters.of(Voter(id, addresses=(ADDRESS,)) for id in (1, 2))
+    shop.wires, shop.call_later = Kept(), call_later
+    shop.reopen(close=False)
+    (answered,) = asked
+    answered(ErrorCode.BROKER_NOT_AVAILABLE)
+    before = len(asked)
+    shop.clock.ahead_ms = -365 * 86_400_000
+    for _ in range(10):
+        shop.clock.ms += 1_000
+        shop.quorum.driver.step(Tick())
+    assert len(asked) > before
+    assert max(alarms) < 60
