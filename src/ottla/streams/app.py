@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ottla.client.record import Record
+from ottla.streams.computing import Computing
 from ottla.streams.describe import described
 from ottla.streams.errors import TopologyError
 from ottla.streams.functions import function
@@ -131,7 +132,10 @@ class App:
 
     def describe(self) -> None:
         """Print the topology, operator by operator, and as a picture in Mermaid's words."""
-        sys.stdout.write(described(self.name, self.plan()))
+        plan, settings = self.plan(), self.settings
+        letters = settings.dead_letters is not None
+        computing = Computing(plan, has_dead_letters=letters, native=settings.native)
+        sys.stdout.write(described(self.name, plan, computing))
 
     def run(self, *, count: int | None = None, timeout: float | None = None) -> list[Record]:
         """Run until `count` records have come out, or until none has for `timeout` seconds; return them.

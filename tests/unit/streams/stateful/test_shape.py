@@ -13,6 +13,7 @@ from ottla.streams import (
     App,
     Hopping,
     Session,
+    Sliding,
     Store,
     TimeLimit,
     Tumbling,
@@ -68,6 +69,30 @@ class Woken(Mine):
 
 
 Say = Callable[[App], Any]
+
+
+def plus(value: Any, total: Any) -> Any:
+    return total
+
+
+def gathered(app: App, window: Any = None, value: Any = int, *, swap: bool = False) -> None:
+    one, other = (app.stream(each, value=Order).group_by_key() for each in "ab")
+    one, other = (other, one) if swap else (one, other)
+    both = one.cogroup(plus, value=value).cogroup(other, plus)
+    found: Any = both if window is None else both.windowed_by(window)
+    found.aggregate(value, plus, name="it") if isinstance(window, Session) else found.aggregate(
+        value, name="it"
+    )
+
+
+def grouped(app: App, how: str = "count", value: Any = int, key: Any = str) -> None:
+    rows = app.table("t", value=Order, name="rows").group_by(lambda k, v: (key(), v.n), key=key, value=int)
+    if how == "count":
+        rows.count(name="it")
+    elif how == "reduce":
+        rows.reduce(plus, plus, name="it")
+    else:
+        rows.aggregate(value, plus, plus, value=value, name="it")
 
 
 def shaped(say: Say, *, partitions: int = 2, updates: str = "all") -> Any:
@@ -141,6 +166,19 @@ REFUSED: list[tuple[str, Say, Say]] = [
     ("window", lambda a: counted(a, window=Tumbling(5)), lambda a: counted(a, window=Hopping(5, 5))),
     ("window", lambda a: counted(a, window=Session(5)), lambda a: counted(a, window=Session(6))),
     ("emit", lambda a: counted(a, window=Tumbling(5)), lambda a: counted(a, window=Tumbling(5), emit="close")),
+    ("window", lambda a: counted(a, window=Sliding(5)), lambda a: counted(a, window=Sliding(6))),
+    ("window", lambda a: counted(a, window=Sliding(5)), lambda a: counted(a, window=Sliding(5, grace=1))),
+    ("window", lambda a: counted(a, window=Sliding(5)), lambda a: counted(a, window=Tumbling(5))),
+    ("emit", lambda a: counted(a, window=Sliding(5)), lambda a: counted(a, window=Sliding(5), emit="close")),
+    ("value", gathered, lambda a: gathered(a, value=float)),
+    ("inputs", gathered, lambda a: gathered(a, swap=True)),
+    ("window", lambda a: gathered(a, Tumbling(5)), lambda a: gathered(a, Hopping(10, 5))),
+    ("window", lambda a: gathered(a, Sliding(5)), lambda a: gathered(a, Sliding(5, grace=1))),
+    ("window", lambda a: gathered(a, Session(5)), lambda a: gathered(a, Session(6))),
+    ("method", grouped, lambda a: grouped(a, "reduce")),
+    ("method", lambda a: grouped(a, "aggregate"), lambda a: grouped(a, "reduce")),
+    ("value", lambda a: grouped(a, "aggregate"), lambda a: grouped(a, "aggregate", float)),
+    ("key", grouped, lambda a: grouped(a, key=int)),
     ("left", joined, lambda a: joined(a, left=Swapped)),
     ("right", joined, lambda a: joined(a, right=Swapped)),
     ("inputs", joined, lambda a: joined(a, swap=True)),
