@@ -5,6 +5,7 @@ queries on one checkpoint. So what is expected is also what survives a restart.
 """
 
 import datetime
+import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -672,6 +673,15 @@ def test_a_count_by_sparks_own_aggregation(spark: Any) -> None:
     }
     made = run(app, *halves(given, 10))
     assert sorted(made["count"]) == [("a", 2, 3), ("a", 3, 12), ("b", 1, 2)]
+
+
+def test_sparks_own_aggregation_counts_by_the_bytes_of_keys(spark: Any) -> None:
+    app = App("native-keys", updates="last", native=True)
+    app.stream("t", key=float).group_by_key().count().to("o")
+    nan = math.nan
+    given: Given = {"t": [(0.0, "x", 1), (-0.0, "x", 2), (nan, "x", 3), (-nan, "x", 4), (-0.0, "x", 5)]}
+    made = run(app, given)["o"]
+    assert sorted((str(key), value) for key, value, _ in made) == [("-0.0", 2), ("0.0", 1), ("nan", 2)]
 
 
 def test_a_failure_names_the_operator_and_the_record(spark: Any) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ottla.client.record import Record
+from ottla.streams.computing import Computing
 from ottla.streams.describe import described
 from ottla.streams.errors import TopologyError
 from ottla.streams.functions import function
@@ -128,8 +129,10 @@ class App:
         return self._topology.plan()
 
     def describe(self) -> None:
-        """Print the operators of the topology, and a picture of it in Mermaid's language."""
-        sys.stdout.write(described(self.name, self.plan()))
+        """Print the operators of the topology and who computes each, and a picture of it in Mermaid's language."""
+        plan, settings = self.plan(), self.settings
+        computing = Computing(plan, has_dead_letters=settings.dead_letters is not None, native=settings.native)
+        sys.stdout.write(described(self.name, plan, computing))
 
     def run(self, *, count: int | None = None, timeout: float | None = None) -> list[Record]:
         """Run until there are `count` results, or none for `timeout` seconds, and return them.

@@ -10,9 +10,10 @@ from typing import Any
 
 from ottla.client.blocking import Admin
 from ottla.client.record import Record
+from ottla.spark.installed import require_pyspark
 from ottla.streams.errors import TopologyError
 from ottla.streams.plan.topology import Plan
-from ottla.streams.settings import AppSettings
+from ottla.streams.settings import NEEDS_SPARK, AppSettings
 from ottla.streams.status import StatusLine, status
 from ottla.world.clock import RealClock
 
@@ -76,6 +77,7 @@ class Running:
 
 def start(settings: AppSettings, plan: Plan, *, block: bool) -> Running:
     """Run a topology for good."""
+    require_pyspark(NEEDS_SPARK)
     from ottla.streams.lowering.deployment import deploy
     from ottla.streams.lowering.silence import silence
 
@@ -104,6 +106,7 @@ def _say(text: str) -> None:
 
 def run(settings: AppSettings, plan: Plan, count: int | None, timeout: float | None) -> list[Record]:
     """Run a topology until enough has come out, and return that."""
+    require_pyspark(NEEDS_SPARK)
     from ottla.streams.lowering.deployment import deploy
     from ottla.streams.lowering.query import stop
     from ottla.streams.lowering.silence import silence

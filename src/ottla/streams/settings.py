@@ -7,6 +7,8 @@ from typing import Any
 
 from ottla.streams.errors import TopologyError
 
+# Who asks for it, where it is not installed.
+NEEDS_SPARK = "an app on Spark"
 _CHECKPOINTS = "ottla-checkpoints"
 _OWN = (
     "checkpoint",

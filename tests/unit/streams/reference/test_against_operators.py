@@ -25,7 +25,7 @@ from ottla.streams.lowering.stateful.distinct import Distinct
 from ottla.streams.lowering.stateful.fold import fold_of
 from ottla.streams.lowering.stateful.foreign_key_join import Resolving, Responding, Subscribing
 from ottla.streams.lowering.stateful.joining import joiner
-from ottla.streams.lowering.stateful.keycode import key_code
+from ottla.streams.lowering.stateful.keycode import key_code, same_key
 from ottla.streams.lowering.stateful.operator import Operator
 from ottla.streams.lowering.stateful.record import Record
 from ottla.streams.lowering.stateful.stream_join import StreamJoin
@@ -214,7 +214,7 @@ def refer(value: str) -> str | None:
 
 
 def by_three_operators(node: Any, records: Sequence[Given]) -> Flown:
-    asking = Driver(lambda: Subscribing(node.how, lambda key, value: refer(value)))
+    asking = Driver(lambda: Subscribing(node.how, lambda key, value: refer(value), same_key(node.key)))
     answering = Driver(lambda: Responding(str.encode))
     resolving = Driver(lambda: Resolving(node.how, _joiner(node)))
     made: Flown = []

@@ -343,6 +343,24 @@ def test_what_a_store_keeps_grows_with_keys_and_not_with_updates() -> None:
     assert driver.entries("rows-kept") == driver.entries("rows-times") == 1
 
 
+@pytest.mark.parametrize("updates", [2, 40])
+def test_what_a_store_keeps_is_proportional_to_its_keys(updates: int) -> None:
+    stores = Store("kept", str, int, ttl=3_600_000), WindowStore("times", str, int, retention="1 hour")
+    sizes = {}
+    for keys in (100, 1_000, 4_000):
+        driver = Driver(process(Touching, *stores))
+        for turn in range(updates):
+            driver.batch([record(f"key-{n:05}", 3 * n + 1, turn * 1000 + n % 1000) for n in range(keys)])
+        rows, size = entries(driver)
+        sizes[keys] = size
+        assert 2 * keys <= rows <= 2 * keys + 2 * updates + 16
+        assert driver.entries("rows-kept") == driver.entries("rows-times") == keys
+        if keys > 100:
+            assert size < 1.3 * sizes[100] * keys / 100
+    # Times in a window store are what is kept of a key, once for each second; the rest does not grow with updates.
+    assert sizes[4_000] < 4_000 * (250 + 30 * updates)
+
+
 TTL = Store("sums", str, int, ttl=10)
 
 

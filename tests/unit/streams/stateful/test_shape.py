@@ -13,6 +13,7 @@ from ottla.streams import (
     App,
     HoppingWindow,
     SessionWindow,
+    SlidingWindow,
     Store,
     TimeLimit,
     TumblingWindow,
@@ -70,6 +71,30 @@ class Woken(Mine):
 Say = Callable[[App], Any]
 
 
+def plus(value: Any, total: Any) -> Any:
+    return total
+
+
+def gathered(app: App, window: Any = None, value: Any = int, *, swap: bool = False) -> None:
+    one, other = (app.stream(each, value=Order).group_by_key() for each in "ab")
+    one, other = (other, one) if swap else (one, other)
+    both = one.cogroup(plus, value=value).cogroup(other, plus)
+    found: Any = both if window is None else both.windowed_by(window)
+    found.aggregate(value, plus, name="it") if isinstance(window, SessionWindow) else found.aggregate(
+        value, name="it"
+    )
+
+
+def grouped(app: App, how: str = "count", value: Any = int, key: Any = str) -> None:
+    rows = app.table("t", value=Order, name="rows").group_by(lambda k, v: (key(), v.n), key=key, value=int)
+    if how == "count":
+        rows.count(name="it")
+    elif how == "reduce":
+        rows.reduce(plus, plus, name="it")
+    else:
+        rows.aggregate(value, plus, plus, value=value, name="it")
+
+
 def shaped(say: Say, *, partitions: int = 2, updates: str = "all") -> Any:
     app = App("shape")
     say(app)
@@ -113,6 +138,7 @@ def tables(app: App, left: Any = Order, right: Any = Order, foreign: bool = Fals
 
 
 WINDOW = TumblingWindow(5)
+SLIDING = SlidingWindow(5)
 
 
 def looked_up(app: App, left: Any = Order, right: Any = Order) -> None:
@@ -144,6 +170,19 @@ REFUSED: list[tuple[str, Say, Say]] = [
     ("window", lambda a: counted(a, window=TumblingWindow(5)), lambda a: counted(a, window=HoppingWindow(5, 5))),
     ("window", lambda a: counted(a, window=SessionWindow(5)), lambda a: counted(a, window=SessionWindow(6))),
     ("emit", lambda a: counted(a, window=WINDOW), lambda a: counted(a, window=WINDOW, emit="close")),
+    ("window", lambda a: counted(a, window=SLIDING), lambda a: counted(a, window=SlidingWindow(6))),
+    ("window", lambda a: counted(a, window=SLIDING), lambda a: counted(a, window=SlidingWindow(5, grace=1))),
+    ("window", lambda a: counted(a, window=SLIDING), lambda a: counted(a, window=TumblingWindow(5))),
+    ("emit", lambda a: counted(a, window=SLIDING), lambda a: counted(a, window=SLIDING, emit="close")),
+    ("value", gathered, lambda a: gathered(a, value=float)),
+    ("inputs", gathered, lambda a: gathered(a, swap=True)),
+    ("window", lambda a: gathered(a, TumblingWindow(5)), lambda a: gathered(a, HoppingWindow(10, 5))),
+    ("window", lambda a: gathered(a, SLIDING), lambda a: gathered(a, SlidingWindow(5, grace=1))),
+    ("window", lambda a: gathered(a, SessionWindow(5)), lambda a: gathered(a, SessionWindow(6))),
+    ("method", grouped, lambda a: grouped(a, "reduce")),
+    ("method", lambda a: grouped(a, "aggregate"), lambda a: grouped(a, "reduce")),
+    ("value", lambda a: grouped(a, "aggregate"), lambda a: grouped(a, "aggregate", float)),
+    ("key", grouped, lambda a: grouped(a, key=int)),
     ("left", joined, lambda a: joined(a, left=Swapped)),
     ("right", joined, lambda a: joined(a, right=Swapped)),
     ("inputs", joined, lambda a: joined(a, swap=True)),

@@ -1,6 +1,8 @@
 """Keys as bytes: the names under which state is kept, and what the partition of a record is computed from.
 
-K1  Equal keys have equal bytes, different keys different ones, and the bytes say what the key was.
+K1  Keys are equal where the bytes are that a topic would get of them, as for Kafka Streams: so NaN is one key, and the
+    two zeros are two. Equal keys have equal bytes here, different keys different ones, and the bytes say what the key
+    was, to the last bit.
 K2  Text, bytes and whole numbers have the bytes that Kafka's own serializers give them, so a key is in the operator
     partition whose number its partition in a topic of as many partitions has.
 K3  A windowed key is where its key is, whatever its window.
@@ -56,6 +58,18 @@ def key_code(type: Type) -> KeyCode:
     return KeyCode(encode, decode, lambda at: at)
 
 
+def same_key(type: Type) -> Callable[[Any, Any], bool]:
+    """Return whether two plain keys, either of which may be None, are one."""
+    encode = key_code(type).encode
+
+    def is_same(one: Any, other: Any) -> bool:
+        if one is None or other is None:
+            return one is other
+        return encode(one) == encode(other)
+
+    return is_same
+
+
 def _code(type: Type) -> tuple[Encode, Decode]:
     if isinstance(type, Nullable):
         return _code(type.of)
@@ -72,9 +86,8 @@ def _code(type: Type) -> tuple[Encode, Decode]:
     if isinstance(type, Boolean):
         return lambda given: b"\1" if given else b"\0", lambda data: data == b"\1"
     if isinstance(type, Real):
-        # Two zeros are equal, so they are one key. Java has many NaNs, of which Python knows one.
         return (
-            lambda given: _DOUBLE.pack(given + 0.0 if given == given else math.nan),
+            lambda given: _DOUBLE.pack(given if given == given else math.nan),
             lambda data: _DOUBLE.unpack(data)[0],
         )
     if isinstance(type, Exact):
@@ -146,8 +159,8 @@ def _fields(codes: list[tuple[Encode, Decode]]) -> tuple[Encode, Decode]:
 
 def _pairs(key: tuple[Encode, Decode], value: tuple[Encode, Decode]) -> tuple[Encode, Decode]:
     def encode(given: Any) -> bytes:
-        entries = sorted((key[0](each), each) for each in given)
-        return b"".join(_wrapped(bytes, name) + _wrapped(value[0], given[each]) for name, each in entries)
+        entries = given.items()  # which a key has in order
+        return b"".join(_wrapped(key[0], each) + _wrapped(value[0], item) for each, item in entries)
 
     def decode(data: bytes) -> Any:
         parts = iter(_parts(data))
