@@ -73,5 +73,5 @@ class QuorumWires:
 
     def close(self) -> None:
         """Ask nobody any more."""
-        for peer in self._peers.values():
+        for peer in tuple(self._peers.values()):
             peer.close()

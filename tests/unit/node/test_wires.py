@@ -32,3 +32,22 @@ def test_those_asked_last_are_kept():
     assert sum(not peer.is_closed for peer in made) == PEERS_MAX
     wires.close()
     assert all(peer.is_closed for peer in made)
+
+
+def test_who_is_asked_because_another_was_closed_is_in_nobodys_way():
+    class Chatty(Peer):
+        def ask(self, request, response, answered):
+            self.answered = answered
+
+        def close(self):
+            super().close()
+            self.answered(ConnectionError("closed"))
+
+    wires = QuorumWires(Chatty, lambda node_id: None)
+
+    def ask_another(answer):
+        wires.ask(Node(9, "another", 1), VoteRequest(), lambda answer: None)
+
+    for port in (1, 2):
+        wires.ask(Node(port, "voter", port), VoteRequest(), ask_another)
+    wires.close()
