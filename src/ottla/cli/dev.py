@@ -21,7 +21,7 @@ from ottla.wire.uuid import uuid_text
 from ottla.world.clock import RealClock
 from ottla.world.disk import RealDisk
 from ottla.world.entropy import RealEntropy
-from ottla.world.network import free_port
+from ottla.world.network import free_port, is_free
 from ottla.world.parent import process_id
 
 GREETING = """\
@@ -46,6 +46,7 @@ Ctrl-C stops it; the data stays.
 """
 
 DEFAULT_PORT = 9092
+PORT_MAX = 65_535
 MEANING = {"ack": "acknowledged means on disk", "os": "the operating system decides when it reaches the disk"}
 
 
@@ -55,8 +56,8 @@ def run_dev(options: argparse.Namespace) -> int:
         data=options.data,
         port=options.port,
         flush=options.flush,
-        # Chosen here, since the greeting names it.
-        metrics_port=options.metrics_port or free_port(),
+        metrics_port=metrics_port(options.metrics_port),
+        controller_port=controller_port(options.port),
     )
     settings = Settings.from_properties(properties)
     warn(settings)
@@ -72,7 +73,12 @@ def run_dev(options: argparse.Namespace) -> int:
         command = services_command(kafka_address(node), services_port)
         return SupervisedProcess("services", command, node.world.clock, node.report)
 
-    return serve(settings, greet, start_services if with_services else None)
+    try:
+        return serve(settings, greet, start_services if with_services else None)
+    except CommandError as error:
+        if str(error).startswith("cannot listen"):
+            error.hint = "another process has the port: choose another one with --port N, or stop that process"
+        raise
 
 
 def services_command(bootstrap: str, port: int) -> list[str]:
@@ -87,6 +93,24 @@ def services_command(bootstrap: str, port: int) -> list[str]:
         "--parent",
         str(process_id()),
     ]
+
+
+def metrics_port(wanted: int) -> int | None:
+    """Return a port for the metrics page, which the greeting names; None where the one that is wanted is taken."""
+    if not wanted:
+        return free_port()
+    if is_free(wanted):
+        return wanted
+    print(f"warning: port {wanted} is taken, so there is no metrics page", file=sys.stderr)
+    print("hint: --metrics-port N chooses another port, and 0 any that is free", file=sys.stderr)
+    return None
+
+
+def controller_port(port: int) -> int:
+    """Return the port above that of the clients, or any where that is taken: only this node speaks to it."""
+    if not port:
+        return 0
+    return port + 1 if port < PORT_MAX and is_free(port + 1) else free_port()
 
 
 def prepare(settings: Settings) -> None:
@@ -105,6 +129,9 @@ def prepare(settings: Settings) -> None:
         format_storage(disk, RealClock(), entropy, wish)
     except (FormatError, IdentityError) as error:
         raise CommandError(str(error), "choose another directory with --data") from None
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}"
+        raise CommandError(what, "choose another directory with --data") from None
 
 
 def kafka_address(node: Node) -> str:
@@ -124,7 +151,8 @@ def greeting(node: Node, options: argparse.Namespace, services_port: int) -> str
         services = f"not installed: {INSTALL}"
     else:
         services = f"http://127.0.0.1:{services_port}, in a moment"
-    metrics = f"http://{settings['ottla.metrics.listener']}/metrics"
+    listener = settings["ottla.metrics.listener"]
+    metrics = f"http://{listener}/metrics" if listener else "none: the port is taken"
     command = own_command()
     where = "" if is_usual else f" -b {kafka}"
     return GREETING.format(

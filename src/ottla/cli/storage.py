@@ -102,7 +102,7 @@ def prepare(settings: Settings, options: argparse.Namespace) -> int:
         for line in format_storage(RealDisk(), RealClock(), RealEntropy(), wish):
             print(line)
     except FormatError as error:
-        raise CommandError(str(error)) from None
+        raise CommandError(str(error), error.hint) from None
     return OK
 
 

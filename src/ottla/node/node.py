@@ -365,6 +365,9 @@ class Node:
         self.roles.throttles.apply(delta, image)
         self.table.apply(delta, image)
         self.broker.adopt(image)
+        if self._joined.done():
+            # What was read at the start had happened before.
+            self.broker.unclean_elections += delta.unclean_elections
         if delta.brokers:
             self.roles.brokers_changed(image)
         if delta.removed_topics:

@@ -21,6 +21,7 @@ from ottla.streams.plan.topology import Plan, Topology
 from ottla.streams.settings import app_settings
 from ottla.streams.stream import Stream
 from ottla.streams.table import GlobalTable, Table
+from ottla.streams.topic_name import check_topic
 from ottla.streams.types.serde import Serde, serde
 from ottla.streams.types.type import Instant, Integer
 from ottla.streams.types.walk import as_key
@@ -102,6 +103,8 @@ class App:
         topics = (topic,) if isinstance(topic, str) else tuple(topic or ())
         if bool(topics) is (pattern is not None):
             raise TopologyError("a source reads topics, or those of a pattern")
+        for each in topics:
+            check_topic(each, "a source")
         starting = starting or self.settings.starting
         if starting not in ("earliest", "latest"):
             raise TopologyError(f"starting is {starting!r}", hint="it is earliest or latest")

@@ -217,6 +217,11 @@ def initial(initializer: Call, value: Any) -> tuple[Function, Type]:
 
 
 def _type_of_result(initializer: Call) -> Type:
+    if not callable(initializer):
+        raise TopologyError(
+            f"aggregate takes a function that returns the first aggregate, and was given {initializer!r:.100}",
+            hint=f"give a function: lambda: {initializer!r:.100}",
+        )
     if not isinstance(initializer, type):
         hint = getattr(initializer, "__annotations__", {}).get("return")
         if hint is not None:

@@ -5,7 +5,7 @@ return, where the function itself does not.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ottla.streams.errors import TopologyError, TypeMismatch
 from ottla.streams.functions import action, function, place_of, predicate
@@ -28,6 +28,7 @@ from ottla.streams.plan.stateless import (
 )
 from ottla.streams.plan.tables import ToTable
 from ottla.streams.said import Said, given_type
+from ottla.streams.topic_name import check_topic
 from ottla.streams.types.serde import Serde, serde
 from ottla.streams.types.struct import Pair, bare
 from ottla.streams.types.type import Integer, Text
@@ -43,6 +44,17 @@ Call = Callable[..., Any]
 
 class Stream(Said):
     """A sequence of records."""
+
+    _elsewhere: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            ("count", "reduce", "aggregate", "cogroup"),
+            "group first, as in stream.group_by_key().count()",
+        ),
+        "windowed_by": "group first, as in stream.group_by_key().windowed_by(…).count()",
+        "through": "to(topic), and app.stream(topic) reads it",
+        "suppress": "it is a table's: stream.group_by_key().windowed_by(…).count().suppress(…)",
+        "to_stream": "it is a stream already",
+    }
 
     def filter(self, keep: Call, *, name: str | None = None) -> "Stream":
         """Return the records for which `keep` is True."""
@@ -162,6 +174,8 @@ class Stream(Said):
         *,
         compacted: bool = False,
     ) -> None:
+        if isinstance(topic, str):
+            check_topic(topic, "to")
         extractor = None if isinstance(topic, str) else function(topic, self._offered, "to", Text())
         chooser = None
         if partitioner is not None:

@@ -4,8 +4,8 @@ What flows between operators are its changes. A row that is deleted is a change 
 never see. Functions are called with the value, or with key and value if they take two arguments.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ottla.streams.errors import TopologyError
 from ottla.streams.functions import function, predicate
@@ -27,6 +27,15 @@ Call = Callable[..., Any]
 
 class Table(Said):
     """Rows by key: the latest value of each key."""
+
+    _elsewhere: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("count", "reduce", "aggregate"), "group first, as in table.group_by(…).count()"),
+        "group_by_key": "a table is grouped by group_by(…)",
+        **dict.fromkeys(
+            ("map", "flat_map", "flat_map_values", "for_each", "peek", "select_key", "merge", "process"),
+            "it is a stream's: table.to_stream() is one",
+        ),
+    }
 
     def filter(self, keep: Call, *, name: str | None = None) -> "Table":
         """Return the rows for which `keep` is True."""

@@ -206,3 +206,14 @@ def test_every_family_is_documented(page):
     documented = set(re.findall(r"^\| `(\w+)` \| (\w+) \| [^|]* \| ([^|]+) \|$", text, re.MULTILINE))
     families = {(each.name, each.kind, each.help) for each in page.families() if each is not None}
     assert families == documented, "run: make docs"
+
+
+def test_a_node_that_is_no_broker_has_a_page(station):
+    page = Page(station.broker, Dispatcher((), station.broker, print), station.disk, [], "1.2.3")
+    samples = read(page)
+    assert samples['kafka_broker_info{id="1",address="localhost:9092"}'] == 1
+
+
+def test_unclean_elections_are_counted(station, page):
+    station.broker.unclean_elections = 3
+    assert read(page)["kafka_controller_controllerstats_uncleanleaderelections_total"] == 3

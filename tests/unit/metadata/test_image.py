@@ -10,6 +10,7 @@ from ottla.metadata.error import MetadataError
 from ottla.metadata.fold import Fold
 from ottla.metadata.frame import RECORDS
 from ottla.metadata.image import EMPTY, Image
+from ottla.metadata.topics import RECOVERED, RECOVERING
 from ottla.wire.message import Message
 from ottla.wire.records import metadata as kafka
 
@@ -179,6 +180,17 @@ def test_a_topic_made_and_removed_in_one_delta_leaves_no_trace() -> None:
         delta.apply(record)
     assert set(delta.image().topics.by_id) == {B}
     assert not delta.removed_topics
+
+
+def test_a_delta_counts_unclean_elections() -> None:
+    delta = Delta(fold(*EVERYTHING))
+    change = kafka.PartitionChangeRecord
+    delta.apply(change(topic_id=A, partition_id=2, leader=2))
+    delta.apply(change(topic_id=A, partition_id=1, isr=[3], leader=3, leader_recovery_state=RECOVERING))
+    # What changes while it is recovering is no election, nor is its end.
+    delta.apply(change(topic_id=A, partition_id=1, isr=[3, 1]))
+    delta.apply(change(topic_id=A, partition_id=1, leader_recovery_state=RECOVERED))
+    assert delta.unclean_elections == 1
 
 
 def test_a_delta_names_only_what_changed() -> None:

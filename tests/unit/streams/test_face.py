@@ -1,6 +1,7 @@
 """What programs say becomes a plan: names, types, and what is refused before anything runs."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import FrozenInstanceError, dataclass
 from typing import Any
 
@@ -270,3 +271,49 @@ def test_settings_go_where_they_belong() -> None:
     }
     assert App("app").settings.sink_options["transactionalId"] == "ottla-streams-app"
     assert App("app").settings.checkpoint == "ottla-checkpoints/app"
+
+
+@pytest.mark.parametrize(
+    ("use", "hint"),
+    [
+        (lambda stream: stream.mapValues, "did you mean map_values?"),
+        (lambda stream: stream.groupByKey, "did you mean group_by_key?"),
+        (lambda stream: stream.count, "group first, as in stream.group_by_key().count()"),
+        (lambda stream: stream.windowedBy, "group first, as in stream.group_by_key().windowed_by"),
+        (lambda stream: stream.fliter, "did you mean filter?"),
+        (lambda stream: stream.group_by_key().windowedBy, "did you mean windowed_by?"),
+        (lambda stream: stream.to_table().flatMap, "it is a stream's: table.to_stream() is one"),
+        (lambda stream: stream.to_table().reduce, "group first, as in table.group_by"),
+    ],
+)
+def test_a_name_that_is_not_there_says_what_is_meant(use: Callable[[Any], Any], hint: str, app: App) -> None:
+    with pytest.raises(AttributeError) as missing:
+        use(app.stream("a"))
+    assert f"\nhint: {hint}" in str(missing.value)
+
+
+def test_what_python_itself_looks_for_is_simply_not_there(app: App) -> None:
+    stream = app.stream("a")
+    assert not hasattr(stream, "__len__") and not hasattr(stream, "_ipython_display_")
+    assert copy(stream).name == stream.name
+
+
+def test_an_aggregate_begins_with_a_function(app: App) -> None:
+    with pytest.raises(TopologyError, match=r"was given 0\nhint: give a function: lambda: 0"):
+        app.stream("a").group_by_key().aggregate(0, lambda k, v, n: n + 1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda app: app.stream("bad topic"),
+        lambda app: app.stream(["good", ""]),
+        lambda app: app.table("a/b"),
+        lambda app: app.stream("a").to("bad topic"),
+        lambda app: app.table("a").to(".."),
+        lambda app: App("other", dead_letters="bad topic"),
+    ],
+)
+def test_a_topic_has_a_name_that_a_topic_can_have(build: Callable[[App], Any], app: App) -> None:
+    with pytest.raises(TopologyError, match="Topic name is invalid"):
+        build(app)

@@ -73,6 +73,6 @@ class Page:
         yield from transactions(broker)
         yield from share(broker)
         active = broker.quorum.leader_id == broker.node_id
-        yield from cluster(broker, active=active, listener=self._listeners[0])
+        yield from cluster(broker, active=active, listener=next(iter(self._listeners), None))
         yield from quorum(broker)
         yield from process(self._disk, self._start_ms)

@@ -36,6 +36,7 @@ class Sending:
         self._speed = Speed()
         self._is_transactional = False
         self._failed = 0
+        self._partitions: frozenset[int] = frozenset()
         self._first_error: ClientError | None = None
         self._cut_off = False
         self._task: asyncio.Task[int] | None = None
@@ -89,10 +90,22 @@ class Sending:
             kept = self._speed.records and not self._is_transactional
             raise CommandError(str(wrong), "the records before it were written" if kept else "")
 
+    async def _check_partition(self, producer: Producer, partition: int) -> None:
+        """Refuse a partition that the topic does not have; a producer would wait for somebody to add it."""
+        if partition in self._partitions:
+            return
+        topic = self._options.topic
+        self._partitions = found = frozenset(await producer.partitions_for(topic))
+        if partition not in found:
+            hint = f"it has {len(found)}, counted from 0"
+            raise CommandError(f"topic {topic} has no partition {partition}", hint)
+
     async def _send(self, producer: Producer, entry: Entry) -> None:
         if self._pace is not None:
             await self._pace.wait()
         value, key, headers, partition, timestamp = entry
+        if partition is not None:
+            await self._check_partition(producer, partition)
         while True:
             try:
                 delivery = await producer.send(self._options.topic, value, key, partition, timestamp, headers)

@@ -19,8 +19,9 @@ def add_dev(commands: Commands, name: str, help: str) -> None:
     )
     naming(data, "file")
     dev.add_argument(
-        "--port", metavar="N", type=port, default=9092, help="port for Kafka clients (%(default)s)"
-    )
+        "--port", metavar="N", type=port, default=9092,
+        help="port for Kafka clients (%(default)s); the controller takes the next one, or any that is free",
+    )  # fmt: skip
     dev.add_argument(
         "--flush",
         choices=("ack", "os"),
@@ -32,7 +33,7 @@ def add_dev(commands: Commands, name: str, help: str) -> None:
         metavar="N",
         type=port,
         default=9404,
-        help="port of the node's metrics, health and readiness (%(default)s)",
+        help="port of the node's metrics, health and readiness (%(default)s; none if it is taken)",
     )
     dev.add_argument(
         "--services-port",
@@ -80,7 +81,8 @@ def add_storage(commands: Commands, name: str, help: str) -> None:
         "file",
     )
     make.add_argument(
-        "-t", "--cluster-id", metavar="UUID", required=True, help="the cluster that it belongs to"
+        "-t", "--cluster-id", metavar="UUID", required=True,
+        help="its cluster's id, such as `ottla storage random-uuid` prints; any text will do, as with Kafka",
     )
     quorum = make.add_mutually_exclusive_group()
     quorum.add_argument("-s", "--standalone", action="store_true", help="make this node the only voter")

@@ -199,7 +199,7 @@ class Exact(Type):
 
 @dataclass(frozen=True, slots=True)
 class Instant(Type):
-    """datetime.datetime, always with a time zone: what has none is taken to be UTC."""
+    """datetime.datetime, always with a time zone: one without would be another moment on every machine."""
 
     plain: ClassVar[bool] = False
     word: ClassVar[str] = "timestamp"
@@ -216,7 +216,10 @@ class Instant(Type):
         if given.tzinfo is datetime.UTC:
             return given
         if given.tzinfo is None:
-            return given.replace(tzinfo=datetime.UTC)
+            raise TypeMismatch(
+                f"{given!r} has no time zone, so it does not say which moment it is",
+                hint="make it by datetime.now(UTC), or add one: given.replace(tzinfo=UTC)",
+            )
         try:
             return given.astimezone(datetime.UTC)
         except OverflowError:
