@@ -51,7 +51,7 @@ test: check
 	@$(MAKE) --no-print-directory --jobs=2 test-inside test-outside
 
 # Two at a time: what runs within one process, shown when it is done, and what starts servers, clients and Spark, shown live.
-OUTSIDE := tests/client tests/cluster tests/compat tests/faults tests/spark tests/testing
+OUTSIDE := tests/client tests/cluster tests/compat tests/faults tests/services tests/spark tests/testing
 test-inside: $(VENV)/.test
 	@mkdir -p .cache; $(PYTEST) tests -m 'not long' --ignore=tests/tidy $(OUTSIDE:%=--ignore=%) $(ARGS) \
 		>.cache/test-inside.log 2>&1; code=$$?; cat .cache/test-inside.log; exit $$code
@@ -88,12 +88,12 @@ format: $(VENV)/.test
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix --select I
 
-docs: $(VENV)/.run
+docs: $(VENV)/.test
 	$(PY) docs/generate.py
 
 # The lock files hold names, versions and hashes, and no address.
 LOCK := $(BIN)/uv pip compile pyproject.toml --generate-hashes --universal --python-version 3.11 --upgrade \
-	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet --group install
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet --group install --extra services
 lock: $(VENV)/.run
 	$(PIP) install uv
 	$(LOCK) -o requirements/run.lock

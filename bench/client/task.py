@@ -19,7 +19,7 @@ async def ottla_reply(bootstrap: str, topic: str, value: bytes, count: int) -> l
     from ottla.client import Producer
 
     async with Producer(bootstrap, linger_ms=0) as producer:
-        return await _timed(lambda: producer.deliver(topic, value), count)
+        return await _timed(lambda: producer.send_and_wait(topic, value), count)
 
 
 async def aiokafka_reply(bootstrap: str, topic: str, value: bytes, count: int) -> list[float]:

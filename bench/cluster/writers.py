@@ -143,6 +143,7 @@ def _ottla(bootstrap: str, topic: str, pipe: Pipe, stop: Any, newest: Any) -> No
 
 
 async def _write(bootstrap: str, topic: str, pipe: Pipe, stop: Any, newest: Any) -> None:
+    from ottla.client import Delivery
     from ottla.client import Producer as OwnProducer
 
     records: list[tuple[float, float, str | None]] = []
@@ -150,12 +151,13 @@ async def _write(bootstrap: str, topic: str, pipe: Pipe, stop: Any, newest: Any)
         while not stop.is_set():
             sent_s = time.monotonic()
 
-            def done(_: object, error: object, sent_s: float = sent_s) -> None:
+            def done(delivery: Delivery, sent_s: float = sent_s) -> None:
+                error = delivery.exception()
                 records.append((sent_s, time.monotonic(), None if error is None else repr(error)))
                 if error is None:
                     newest.value = max(newest.value, sent_s)
 
-            (await producer.send(topic, VALUE, partition=0)).when_done(done)
+            (await producer.send(topic, VALUE, partition=0)).add_done_callback(done)
             await asyncio.sleep(INTERVAL_SECONDS)
         await producer.flush()
     pipe.send(records)

@@ -1,6 +1,7 @@
 """Measure the data source `ottla` beside Spark's own Kafka connector, on Apache Kafka and on Ottla, in one session.
 
     python -m bench.spark [SCENARIO …] [--rounds N] [--quick] [--only kafka|ottla] [--out DIRECTORY]
+    python -m bench.spark operators [NAME …] [--against REVISION] …            each operator of the DSL (`operators.py`)
 
 One driver of Spark, local[2], serves the whole run, and everything is done once unmeasured by each format on each
 server. Then servers and formats take turns, and the order changes from round to round. Before that it is proved that
@@ -14,8 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bench.spark import operators
 from bench.spark.figures import FORMATS, PRODUCTS, Rounds, rows, table
-from bench.spark.page import write
 from bench.spark.scenes import QUICK, READERS, SCENES, Scene, Sizes
 from bench.stage import Sizes as ServerSizes
 from bench.stage import Stage
@@ -25,6 +26,8 @@ from tests.peers.jars import CHECKOUT, KafkaAbsent, classpath
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["operators"]:
+        return operators.main(sys.argv[2:])
     options = _options()
     sizes = QUICK if options.quick else Sizes()
     CHECKOUT.joinpath(".cache").mkdir(exist_ok=True)
@@ -50,6 +53,8 @@ def main() -> int:
     print("\n".join(table(found_rows)))
     out = options.out or (None if options.quick else CHECKOUT / "docs" / "benchmarks")
     if out is not None:
+        from bench.spark.page import write  # which draws, and needs what not every scenario does
+
         write(Path(out), _command(options), sizes, rounds)
     return 1 if any(row.verdict == "FAILS" for row in found_rows) else 0
 

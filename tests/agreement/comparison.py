@@ -47,7 +47,7 @@ def _are_same(one: Sequence[Row], other: Sequence[Row]) -> bool:
     if one == other or not (one and other):
         return one == other
     (first,), (second,) = one, other
-    return first._replace(value=None) == second._replace(value=None) and same_json(first.value, second.value)
+    return first._replace(value=None) == second._replace(value=None) and same_json(second.value, first.value)
 
 
 def _shown(rows: Sequence[Row]) -> str:

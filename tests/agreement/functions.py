@@ -66,7 +66,8 @@ SAMPLES = {
     "Any": "called([1, None])",
     "Value": "SAMPLE",
 }
-AVOID_TEXT_OF_NONE = True
+# Of a type, what is written as text more often than anything else.
+AS_TEXT = {"Value": ("note", "maybe", "d", "status", "names")}
 CONSTANTS = (*map(str, WHOLE), "2654435761", "2**64", "-2**63-1", "10**30")
 
 
@@ -130,7 +131,7 @@ class Grammar:
             constant = repr(self.pick(*TEXTS))
             return (self.leaf("text") or constant) if self.pick(True, True, True, False) else constant
         kind = self.pick(
-            "+", "lower", "upper", "strip", "lstrip", "rstrip", "slice", "replace", "str", "leaf"
+            "+", "lower", "upper", "strip", "lstrip", "rstrip", "slice", "replace", "str", "str", "leaf"
         )
         if kind == "+":
             return f"({self.text(depth - 1)} + {self.text(depth - 1)})"
@@ -141,10 +142,16 @@ class Grammar:
             old = self.pick("a", "$", ".", "Σ", "\\", "ab", " ")
             return f"{self.text(depth - 1)}.replace({old!r}, {self.text(0)})"
         if kind == "str":
-            # AVOID_TEXT_OF_NONE: str of what may be None is "None" in Python, and fails on Spark.
-            may_miss = AVOID_TEXT_OF_NONE and "int" in self.scope.values()
-            return f"str(0 + {self.whole(depth - 1)})" if may_miss else f"str({self.whole(depth - 1)})"
+            return self.as_text(depth - 1)
         return self.text(0) if kind == "leaf" else f"{self.text(depth - 1)}.{kind}()"
+
+    def as_text(self, depth: int) -> str:
+        """Text of anything: nearly always by str(), which is an expression for some types."""
+        write = self.pick(self.whole, self.whole, self.text, self.text, self.real, self.truth)
+        fields = (f"{name}.{each}" for name, type in self.scope.items() for each in AS_TEXT.get(type, ()))
+        given = str(self.pick(write(depth), *self.scope, *fields))
+        how = self.pick("str({})", "str({})", "str({})", "str({})", "f'{{{}}}'", "repr({})", "'%s' % ({},)")
+        return str(how.format(given)) if "'" not in given else f"str({given})"
 
     def truth(self, depth: int) -> str:
         order = self.pick("<", "<=", ">", ">=", "==", "!=")

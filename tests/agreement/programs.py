@@ -353,10 +353,10 @@ class Writer:
         grace = self.pick(0, 0, 3, 20)
         size = self.pick(10, 5, 40)
         said = {
-            "tumbling": f"Tumbling({size}, grace={grace})",
-            "hopping": f"Hopping({size}, {self.pick(4, 5, 3)}, grace={grace})",
-            "sliding": f"Sliding({size}, grace={grace})",
-            "session": f"Session({size}, grace={grace})",
+            "tumbling": f"TumblingWindow({size}, grace={grace})",
+            "hopping": f"HoppingWindow({size}, {self.pick(4, 5, 3)}, grace={grace})",
+            "sliding": f"SlidingWindow({size}, grace={grace})",
+            "session": f"SessionWindow({size}, grace={grace})",
         }[kind]
         close = may_close and not AVOID_EMIT_CLOSE and self.chance(30)
         ending = ', emit="close"' if close else ""
@@ -427,7 +427,7 @@ class Writer:
         kind = self.pick("Counting", "Telling", "Once", "Remembering", "Same")
         stores = ""
         if kind in ("Counting", "Telling", "Once"):
-            ttl = self.pick("", ", ttl_ms=8", ", ttl_ms=60")
+            ttl = self.pick("", ", ttl=8", ", ttl=60")
             stores = f', stores=[Store("seen", {key}, int{ttl})]'
         elif kind == "Remembering":
             value = "str"

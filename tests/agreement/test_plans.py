@@ -96,7 +96,7 @@ REAL = b"\x3f\xf0\0\0\0\0\0\0"
 FOUND = {
     "session windows lost the headers of records": example(
         's0 = app.stream("t", value=bytes)',
-        's0.group_by_key().windowed_by(Session(10, grace=5)).count().to("o")',
+        's0.group_by_key().windowed_by(SessionWindow(10, grace=5)).count().to("o")',
         records=[("t", b"a", b"1", 3), ("t", b"a", b"2", 3), ("t", b"a", b"3", 9), ("t", b"b", b"4", 30)],
         cuts=(1, 3),
     ),
@@ -114,7 +114,7 @@ FOUND = {
     ),
     "nor could windows of keys that are floats": example(
         's0 = app.stream("t", key=float, value=bytes)',
-        's0.group_by_key().windowed_by(Tumbling(10)).count().to("o")',
+        's0.group_by_key().windowed_by(TumblingWindow(10)).count().to("o")',
         's0.join(app.stream("u", key=float), lambda l, r: paired(l, r), value=str, within=within(5)).to("p")',
         records=[("t", REAL, b"1", 3), ("u", REAL, b"1", 4), ("t", REAL, b"2", 5)],
         partitions=3,

@@ -194,11 +194,13 @@ def same(one: Any, other: Any) -> bool:
 
 
 def same_json(one: bytes | None, other: bytes | None) -> bool:
-    """The same bytes, but for floats: Java before 19 sometimes writes a digit too many."""
+    """The same, but for floats: Java before 19, who wrote `one`, sometimes writes a digit too many, or another last
+    one.
+    """
     if one == other or one is None or other is None:
         return one == other
     try:
         first, second = (json.loads(each, object_pairs_hook=tuple) for each in (one, other))
     except ValueError:
         return False
-    return same(first, second)
+    return same(first, second) and len(one) >= len(other)

@@ -4,14 +4,14 @@ from typing import Any
 
 from ottla.streams import (
     App,
-    Hopping,
+    HoppingWindow,
     JoinWindow,
     Processor,
-    Session,
-    Sliding,
+    SessionWindow,
+    SlidingWindow,
     Store,
     TimeLimit,
-    Tumbling,
+    TumblingWindow,
     WindowClose,
     Windowed,
     WindowStore,
@@ -149,9 +149,8 @@ class Same(Processor):
 
 
 __all__ = [
-    "BIG", "DAY", "INF", "LENGTH_MAX", "NAN", "OLD", "TINY", "WHEN",
-    "Any", "App", "Counting", "Decimal", "Hopping", "JoinWindow", "Level", "Made", "Once", "Part", "Point", "Processor",
-    "SAMPLE", "Remembering", "Same", "Session", "Sliding", "Status", "Store", "Telling", "TimeLimit", "Tumbling",
-    "Value", "WindowClose", "WindowStore", "Windowed", "called", "chained", "date", "datetime", "paired", "shown",
-    "within",
+    "BIG", "DAY", "INF", "LENGTH_MAX", "NAN", "OLD", "TINY", "WHEN", "Any", "App", "Counting", "Decimal",
+    "HoppingWindow", "JoinWindow", "Level", "Made", "Once", "Part", "Point", "Processor", "SAMPLE", "Remembering",
+    "Same", "SessionWindow", "SlidingWindow", "Status", "Store", "Telling", "TimeLimit", "TumblingWindow", "Value",
+    "WindowClose", "WindowStore", "Windowed", "called", "chained", "date", "datetime", "paired", "shown", "within",
 ]  # fmt: skip

@@ -145,9 +145,7 @@ def test_old_records_are_dropped(bootstrap: str, make_topic: MakeTopic, run: Cal
                 await admin.partitions.delete_records({first: 11})
             assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
             with pytest.raises(SomeFailed) as several:
-                await admin.partitions.delete_records(
-                    {first: 10, TopicPartition(topic, 9): 0}, timeout_ms=500
-                )
+                await admin.partitions.delete_records({first: 10, TopicPartition(topic, 9): 0}, timeout=0.5)
             error = several.value.errors[TopicPartition(topic, 9)]
             assert isinstance(error, Refused) and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 

@@ -109,9 +109,7 @@ def test_places_in_a_partition(bootstrap: str, make_topic: MakeTopic, run: Calla
             committed = await admin.offsets.list({key: OffsetSpec.LATEST}, isolation=Isolation.READ_COMMITTED)
             assert committed[key].offset == 10
             with pytest.raises(Refused) as caught:
-                await admin.offsets.list(
-                    {TopicPartition(f"{topic}-none", 0): OffsetSpec.LATEST}, timeout_ms=300
-                )
+                await admin.offsets.list({TopicPartition(f"{topic}-none", 0): OffsetSpec.LATEST}, timeout=0.3)
             assert caught.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     run(main())

@@ -155,8 +155,8 @@ def test_tokens_are_for_those_who_have_shown_who_they_are(guarded: str, run: Cal
     async def main() -> None:
         async with Admin(guarded) as admin:
             for asked in (
-                admin.tokens.create(owner=ann, renewers=[ann], lifetime_ms_max=1000),
-                admin.tokens.renew(b"hmac", 1000),
+                admin.tokens.create(owner=ann, renewers=[ann], lifetime_max=1),
+                admin.tokens.renew(b"hmac", period=1),
                 admin.tokens.expire(b"hmac"),
                 admin.tokens.describe([ann]),
             ):

@@ -101,9 +101,9 @@ def test_all_read_the_same(bootstrap: str, make_topic: MakeTopic, run: Run) -> N
         }
         async with Consumer(bootstrap, settings) as consumer:
             consumer.assign([TopicPartition(topic, partition) for partition in range(len(CODECS))])
-            whole = await poll_to_the_end(consumer, lambda: consumer.poll_arrow(200))
-            parts = await poll_to_the_end(consumer, lambda: consumer.poll_arrow(200, max_records=90))
-            records = await poll_to_the_end(consumer, lambda: consumer.poll(200))
+            whole = await poll_to_the_end(consumer, lambda: consumer.poll_arrow(timeout=0.2))
+            parts = await poll_to_the_end(consumer, lambda: consumer.poll_arrow(timeout=0.2, max_records=90))
+            records = await poll_to_the_end(consumer, lambda: consumer.poll(timeout=0.2))
         assert max(part.num_rows for part in parts) == 90
         assert {name for table in whole for name in table.column("topic").to_pylist()} == {topic}
         return of_tables(whole), of_tables(parts), of_records(records)

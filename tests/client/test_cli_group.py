@@ -156,7 +156,7 @@ def test_share_groups(ottla: CommandLine, bootstrap: str, topic: str) -> None:
             await consumer.subscribe([topic])
             async with asyncio.timeout(30):
                 while count < 15:
-                    count += len(await consumer.poll(timeout_ms=500))
+                    count += len(await consumer.poll(timeout=0.5))
                 await consumer.commit()
         return count
 

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import threading
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -52,6 +53,18 @@ def test_values_partitions_times_and_reports(
     assert ottla("produce", topic, "three", "-p", "2", "-v").out == f"{topic}[2]@2\n"
     refused = ottla.run("produce", topic, "x", "-p", "9", "-X", "max.block.ms=400")
     assert refused.code == FAILED and "9" in refused.err
+    at = monotonic()
+    refused = ottla.run("produce", topic, "x", "-p", "17")
+    assert refused.code == FAILED
+    assert refused.err == f"error: topic {topic} has no partition 17\nhint: it has 3, counted from 0\n"
+    assert monotonic() - at < 10, "it waited for somebody to add the partition"
+
+
+def test_a_place_behind_the_end_is_said(ottla: CommandLine, topic: str) -> None:
+    ottla("produce", topic, "v")
+    read = ottla("consume", topic, "--from", "1000", "-e")
+    assert (read.out, read.err) == ("", f"{topic}-0 ends at 1, before 1000: it is read from its end\n")
+    assert ottla("consume", topic, "--from", "1", "-e").err == ""
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_trim(ottla: CommandLine, make_topic: MakeTopic) -> None:
         (0, 8, 8),
         (0, 1, 1),
     ]
-    refused = ottla.run("topic", "trim", topic, "--before", "4")
+    refused = ottla.run("topic", "trim", topic, "--before", "3")
     assert refused.code == MISUSED and "--yes" in refused.err
     ottla("topic", "trim", topic, "--before", "4", "--partitions", "0", "--yes")
     (found,) = ottla("topic", "describe", topic, "-o", "json").json
@@ -62,7 +62,23 @@ def test_trim(ottla: CommandLine, make_topic: MakeTopic) -> None:
     ottla("topic", "trim", topic, "--before", "end", "--yes")
     (found,) = ottla("topic", "describe", topic, "-o", "json").json
     assert [each["records"] for each in found["partitions"]] == [0, 0]
+    for place in ("99999", "+99999"):
+        beyond = ottla.run("topic", "trim", topic, "--before", place, "--yes")
+        assert beyond.code == FAILED and f"{topic}-0 ends at 10, before " in beyond.err
+        assert "hint: --before end" in beyond.err
     assert "has no partition 7" in ottla.run("topic", "trim", topic, "--before", "1", "-p", "7", "-y").err
+
+
+def test_topics_are_deleted_by_patterns(ottla: CommandLine, topic_name: str) -> None:
+    names = [f"{topic_name}-{each}" for each in ("a1", "a2", "b1")]
+    ottla("topic", "create", *names)
+    planned = ottla("topic", "delete", f"{topic_name}-a*", "--dry-run").err.splitlines()
+    assert planned == [f"{name} would be deleted" for name in names[:2]]
+    ottla("topic", "delete", f"{topic_name}-a?", names[2], "--yes")
+    eventually(lambda: ottla("topic", "list", "-q", f"{topic_name}-*").lines == [])
+    nothing = ottla.run("topic", "delete", f"{topic_name}-*", "--yes")
+    assert (nothing.code, nothing.err) == (FAILED, "no topic matches\n")
+    assert ottla("topic", "delete", "__consumer_*", "--if-exists", "--yes").err == "no topic matches\n"
 
 
 def test_what_is_there_and_what_is_not(ottla: CommandLine, topic: str) -> None:
@@ -90,6 +106,9 @@ def test_what_is_there_and_what_is_not(ottla: CommandLine, topic: str) -> None:
 def test_bad_wishes(ottla: CommandLine, topic: str) -> None:
     assert ottla.run("topic", "create", f"{topic}-x", "-c", "retention.ms=long").code == FAILED
     assert ottla.run("topic", "create", f"{topic}-x", "-c", "retention.ms").code == MISUSED
+    for arguments in (("topic", "create", f"{topic}-x"), ("topic", "alter", topic)):
+        misspelt = ottla.run(*arguments, "-c", "retention.mss=3")
+        assert misspelt.code == FAILED and misspelt.err.endswith("hint: did you mean retention.ms?\n")
     assert ottla.run("topic", "create", f"{topic}-x", "-r", "3").code == FAILED
     possible = ottla("topic", "create", f"{topic}-x", "--dry-run", "-o", "json").json
     assert possible[0]["status"] == "possible"
@@ -134,6 +153,7 @@ def test_settings_of_nothing(arguments: tuple[str, ...], code: int, ottla: Comma
     outcome = ottla.run("config", *arguments)
     assert outcome.code == code, outcome
     assert outcome.err.startswith("error: ")
+    assert "admin." not in outcome.err, "a shell has no Python"
 
 
 def test_the_cluster(ottla: CommandLine, server: Server, topic: str) -> None:

@@ -32,7 +32,7 @@ async def read(consumer, count, seconds_max=20):
     found = []
     async with asyncio.timeout(seconds_max):
         while len(found) < count:
-            found += await consumer.poll(1_000)
+            found += await consumer.poll(timeout=1.0)
     return found
 
 
@@ -119,7 +119,7 @@ def test_records_arrive_as_they_are_written(bootstrap, topic, run):
     async def main():
         async with Consumer(bootstrap, EARLIEST) as consumer:
             consumer.assign([(topic, 0)])
-            assert await consumer.poll(100) == []
+            assert await consumer.poll(timeout=0.1) == []
             for n in range(5):
                 waiting = asyncio.create_task(read(consumer, 1))
                 await asyncio.to_thread(write, bootstrap, topic, [b"%d" % n])
@@ -140,7 +140,7 @@ def test_deserializers_and_a_record_they_cannot_read(bootstrap, topic, run):
             assert [(record.key, record.value) for record in first] == [("a", [1])]
             for _ in range(2):
                 with pytest.raises(SerializationFailed, match="offset 1"):
-                    await consumer.poll(5_000)
+                    await consumer.poll(timeout=5.0)
             consumer.seek(TopicPartition(topic, 0), 2)
             assert values(await read(consumer, 1)) == [3]
 
@@ -178,7 +178,7 @@ def test_only_what_was_committed_is_read(bootstrap, topic, topic_name, run):
         async with Consumer(bootstrap, EARLIEST, isolation_level="read_committed") as consumer:
             consumer.assign([place])
             assert values(await read(consumer, 3)) == [b"plain", b"yes", b"yes"]
-            assert await consumer.poll(300) == []
+            assert await consumer.poll(timeout=0.3) == []
             ends = await consumer.end_offsets([place])
             assert ends[place] == await consumer.position(place)
             assert consumer.lag(place) == 0
@@ -260,10 +260,10 @@ def test_an_offset_that_was_deleted(bootstrap, topic, run):
         async with Consumer(bootstrap, auto_offset_reset="none") as consumer:
             consumer.assign([place])
             with pytest.raises(NoOffset):
-                await consumer.poll(5_000)
+                await consumer.poll(timeout=5.0)
             consumer.seek(place, 2)
             with pytest.raises(NoOffset, match="no offset 2"):
-                await consumer.poll(5_000)
+                await consumer.poll(timeout=5.0)
             consumer.seek(place, 8)
             assert values(await read(consumer, 2)) == [b"8", b"9"]
 
@@ -284,7 +284,7 @@ def test_pausing(bootstrap, make_topic, run):
             done = await consumer.position(zero)
             found = await read(consumer, 50 - await consumer.position(one))
             assert {record.partition for record in found} <= {1}
-            assert await consumer.poll(200) == []
+            assert await consumer.poll(timeout=0.2) == []
             assert await consumer.position(zero) == done
             consumer.resume([zero])
             assert len(await read(consumer, 50 - done)) == 50 - done
@@ -304,12 +304,12 @@ def test_arrow(bootstrap, make_topic, run):
             rows = []
             async with asyncio.timeout(20):
                 while len(rows) < 1_000:
-                    batch = await consumer.poll_arrow(1_000, max_records=300)
+                    batch = await consumer.poll_arrow(timeout=1.0, max_records=300)
                     if batch is not None:
                         assert batch.num_rows <= 300
                         rows += batch.to_pylist()
             assert await consumer.position(TopicPartition(name, 0)) == 500
-            assert await consumer.poll_arrow(100) is None
+            assert await consumer.poll_arrow(timeout=0.1) is None
             return rows
 
     rows = run(main())
@@ -333,7 +333,7 @@ def test_a_cancelled_poll_loses_nothing(bootstrap, topic, run):
             turn = 0
             while len(found) < 2_000:
                 turn += 1
-                polling = asyncio.create_task(consumer.poll(5_000))
+                polling = asyncio.create_task(consumer.poll(timeout=5.0))
                 if turn % 2:
                     await asyncio.sleep(0.0005 * (turn % 7))
                     polling.cancel()
@@ -350,9 +350,9 @@ def test_a_topic_that_is_not_there_yet(bootstrap, topic_name, run):
             bootstrap, EARLIEST, allow_auto_create_topics=False, metadata_max_age_ms=200
         ) as consumer:
             consumer.assign([(topic_name, 0)])
-            assert await consumer.poll(300) == []
+            assert await consumer.poll(timeout=0.3) == []
             with pytest.raises(TimedOut):
-                await consumer.position(TopicPartition(topic_name, 0), timeout_ms=100)
+                await consumer.position(TopicPartition(topic_name, 0), timeout=0.1)
             await asyncio.to_thread(write, bootstrap, topic_name, [b"here"])
             assert values(await read(consumer, 1)) == [b"here"]
 
@@ -364,7 +364,7 @@ def test_a_topic_that_cannot_be(bootstrap, run):
         async with Consumer(bootstrap, EARLIEST) as consumer:
             consumer.assign([("no/such/name", 0)])
             with pytest.raises(Refused, match="INVALID_TOPIC_EXCEPTION"):
-                await consumer.poll(10_000)
+                await consumer.poll(timeout=10.0)
 
     run(main())
 
@@ -386,7 +386,7 @@ def test_closing_ends_a_poll_that_waits(bootstrap, topic, run):
         consumer = Consumer(bootstrap, EARLIEST)
         await consumer.open()
         consumer.assign([(topic, 0)])
-        polling = asyncio.create_task(consumer.poll(None))
+        polling = asyncio.create_task(consumer.poll(timeout=None))
         await asyncio.sleep(0.05)
         began = time.monotonic()
         await consumer.close()
@@ -404,7 +404,7 @@ def test_a_failing_body_closes_the_consumer(bootstrap, topic, run):
     async def main():
         async with Consumer(bootstrap, EARLIEST) as consumer:
             consumer.assign([(topic, 0)])
-            await consumer.poll(50)
+            await consumer.poll(timeout=0.05)
             raise ZeroDivisionError
 
     async def outer():

@@ -77,7 +77,7 @@ async def read(consumer, count, seconds_max=60):
     found = []
     async with asyncio.timeout(seconds_max):
         while len(found) < count:
-            found += await consumer.poll(500)
+            found += await consumer.poll(timeout=0.5)
     return found
 
 
@@ -113,11 +113,11 @@ def test_killed_and_started_again(rig, topic_name, run):
             # Half of it is read when the server goes, some of it was fetched already.
             found = await read(consumer, RECORDS)
             await asyncio.to_thread(rig.server.kill)
-            found += await consumer.poll(200)
+            found += await consumer.poll(timeout=0.2)
             await asyncio.to_thread(rig.server.start)
             await asyncio.to_thread(fill, rig, topic, b"two")
             found += await read(consumer, 4 * RECORDS - len(found))
-            assert await consumer.poll(100) == []
+            assert await consumer.poll(timeout=0.1) == []
             assert per_partition(found) == expected(b"one", b"two")
 
     run(main())
@@ -135,9 +135,9 @@ def test_a_group_outlives_its_broker(rig, topic_name, run, protocol):
             found = await read(consumer, 2 * RECORDS)
             await consumer.commit()
             await asyncio.to_thread(rig.server.kill)
-            assert await consumer.poll(300) == []
+            assert await consumer.poll(timeout=0.3) == []
             with pytest.raises(TimedOut):
-                await consumer.commit({TopicPartition(topic, 0): 1}, timeout_ms=300)
+                await consumer.commit({TopicPartition(topic, 0): 1}, timeout=0.3)
             await asyncio.to_thread(rig.server.start)
             await asyncio.to_thread(fill, rig, topic, b"two")
             found += await read(consumer, 2 * RECORDS)
@@ -163,7 +163,7 @@ def test_a_share_group_outlives_its_broker(rig, topic_name, run):
             found = await read(consumer, 2 * RECORDS)
             assert all(error is None for error in (await consumer.commit()).values())
             await asyncio.to_thread(rig.server.stop)
-            assert await consumer.poll(300) == []
+            assert await consumer.poll(timeout=0.3) == []
             await asyncio.to_thread(rig.server.start)
             await asyncio.to_thread(fill, rig, topic, b"two")
             found += await read(consumer, 2 * RECORDS)
@@ -213,7 +213,7 @@ def test_a_group_on_a_line_that_is_cut_again_and_again(rig, topic_name, run, pro
             found, seen = [], set()
             async with asyncio.timeout(60):
                 while seen != wanted:
-                    records = await consumer.poll(500)
+                    records = await consumer.poll(timeout=0.5)
                     found += records
                     seen |= {record.value for record in records}
             rig.line.heal()
@@ -239,9 +239,9 @@ def test_a_line_that_falls_silent(rig, topic_name, run, protocol):
             found = await read(consumer, 2 * RECORDS)
             rig.line.hold()
             began = time.monotonic()
-            assert await consumer.poll(1_500) == []
+            assert await consumer.poll(timeout=1.5) == []
             with pytest.raises(TimedOut):
-                await consumer.commit(timeout_ms=300)
+                await consumer.commit(timeout=0.3)
             assert time.monotonic() - began < 4
             rig.line.heal()
             await asyncio.to_thread(fill, rig, topic, b"two")
@@ -264,10 +264,10 @@ def test_closing_when_nobody_answers(rig, topic_name, run, protocol):
         await share.subscribe([topic])
         await asyncio.to_thread(fill, rig, topic, b"x")
         await read(consumer, 2 * RECORDS)
-        await share.poll(300)
+        await share.poll(timeout=0.3)
         rig.line.hold()
         began = time.monotonic()
-        await asyncio.gather(consumer.close(timeout_ms=500), share.close(timeout_ms=500))
+        await asyncio.gather(consumer.close(timeout=0.5), share.close(timeout=0.5))
         assert time.monotonic() - began < 4
 
     run(main())
@@ -298,7 +298,7 @@ def test_a_share_group_on_a_line_that_is_cut_again_and_again(rig, topic_name, ru
             async with asyncio.timeout(60):
                 while seen != wanted:
                     try:
-                        seen |= {record.value for record in await consumer.poll(500)}
+                        seen |= {record.value for record in await consumer.poll(timeout=0.5)}
                     except ClientError as error:
                         assert error.retriable, error
             rig.line.heal()

@@ -39,13 +39,13 @@ class Diary(RebalanceListener):
     def __init__(self):
         self.entries = []
 
-    def on_assigned(self, partitions):
+    def on_partitions_assigned(self, partitions):
         self.entries.append(("assigned", {each.partition for each in partitions}))
 
-    def on_revoked(self, partitions):
+    def on_partitions_revoked(self, partitions):
         self.entries.append(("revoked", {each.partition for each in partitions}))
 
-    def on_lost(self, partitions):
+    def on_partitions_lost(self, partitions):
         self.entries.append(("lost", {each.partition for each in partitions}))
 
 
@@ -59,7 +59,7 @@ class Reader:
 
     async def _read(self):
         while True:
-            self.found += await self.consumer.poll(200)
+            self.found += await self.consumer.poll(timeout=0.2)
 
     async def stop(self):
         self.task.cancel()
@@ -191,10 +191,10 @@ def test_auto_commit_in_time(bootstrap, topic, topic_name, run, protocol):
             await consumer.subscribe([topic])
             found = []
             while len(found) < 10:
-                found += await consumer.poll(1_000)
+                found += await consumer.poll(timeout=1.0)
             await asyncio.sleep(0.15)
             consumer.pause([place])
-            await consumer.poll(300)
+            await consumer.poll(timeout=0.3)
             assert (await consumer.committed([place]))[place].offset == 10
 
     run(main())
@@ -244,7 +244,7 @@ def test_changing_the_subscription(bootstrap, make_topic, topic_name, run, proto
             await consumer.unsubscribe()
             assert consumer.assignment == frozenset()
             consumer.assign([(one, 0)])
-            await consumer.poll(50)
+            await consumer.poll(timeout=0.05)
 
     run(main())
 
@@ -336,7 +336,7 @@ def test_an_unknown_assignor_of_the_broker_is_refused(bootstrap, topic, topic_na
         async with Consumer(bootstrap, settings, group_id=topic_name) as consumer:
             await consumer.subscribe([topic])
             with pytest.raises(Refused, match="UNSUPPORTED_ASSIGNOR"):
-                await consumer.poll(10_000)
+                await consumer.poll(timeout=10.0)
 
     run(main())
 
@@ -347,7 +347,7 @@ def test_a_bad_pattern_is_refused(bootstrap, topic_name, run):
         async with Consumer(bootstrap, settings, group_id=topic_name) as consumer:
             await consumer.subscribe(pattern="(unclosed")
             with pytest.raises(Refused, match="INVALID_REGULAR_EXPRESSION"):
-                await consumer.poll(10_000)
+                await consumer.poll(timeout=10.0)
 
     run(main())
 
@@ -363,7 +363,7 @@ def test_offsets_in_a_transaction(bootstrap, make_topic, topic_name, run, protoc
     async def copy(consumer, producer, count, *, commit):
         copied = 0
         while copied < count:
-            records = await consumer.poll(2_000, max_records=count - copied)
+            records = await consumer.poll(timeout=2.0, max_records=count - copied)
             if not records:
                 continue
             producer.begin_transaction()
@@ -371,7 +371,7 @@ def test_offsets_in_a_transaction(bootstrap, make_topic, topic_name, run, protoc
                 await producer.send(target, record.value)
             place = TopicPartition(source, 0)
             offsets = {place: OffsetAndMetadata(records[-1].offset + 1)}
-            await producer.send_offsets(offsets, consumer.group_metadata)
+            await producer.send_offsets_to_transaction(offsets, consumer.group_metadata)
             await (producer.commit_transaction() if commit else producer.abort_transaction())
             copied += len(records)
 

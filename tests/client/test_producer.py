@@ -173,9 +173,9 @@ def test_a_batch_too_large_is_split(bootstrap: str, make_topic: MakeTopic, run: 
             deliveries = [await producer.send(topic, value) for value in sent]
             offsets = [(await each).offset for each in deliveries]
             with pytest.raises(RecordTooLarge, match=r"max\.message\.bytes"):
-                await producer.deliver(topic, b"x" * 4000)
+                await producer.send_and_wait(topic, b"x" * 4000)
             # And it goes on as if nothing had been.
-            offsets.append((await producer.deliver(topic, b"after")).offset)
+            offsets.append((await producer.send_and_wait(topic, b"after")).offset)
             return offsets, producer.statistics()
 
     offsets, counts = run(main())
@@ -211,8 +211,12 @@ def test_one_bad_record_and_its_company(bootstrap: str, make_topic: MakeTopic, r
             with pytest.raises(ClientError, match="in a batch with one"):
                 await good
             # The partition goes on, in an epoch of its own.
-            assert (await producer.deliver(topic, b"after", b"key")).offset == 0
-            assert [(await producer.deliver(topic, b"%d" % n, b"key")).offset for n in range(3)] == [1, 2, 3]
+            assert (await producer.send_and_wait(topic, b"after", b"key")).offset == 0
+            assert [(await producer.send_and_wait(topic, b"%d" % n, b"key")).offset for n in range(3)] == [
+                1,
+                2,
+                3,
+            ]
 
     run(main())
 
@@ -222,7 +226,7 @@ def test_the_broker_stamps_where_the_topic_says_so(bootstrap: str, make_topic: M
 
     async def main() -> RecordMetadata:
         async with Producer(bootstrap) as producer:
-            return await producer.deliver(topic, b"value", timestamp=MOMENT_MS)
+            return await producer.send_and_wait(topic, b"value", timestamp=MOMENT_MS)
 
     metadata = run(main())
     assert metadata.timestamp > MOMENT_MS
@@ -235,7 +239,7 @@ def test_topics(bootstrap: str, topic_name: str, run: Run) -> None:
             with pytest.raises(TopicUnknown, match="not known yet"):
                 producer.send_nowait(topic_name, b"early")
             # Brokers make topics that are asked for.
-            assert (await producer.deliver(topic_name, b"first")).offset == 0
+            assert (await producer.send_and_wait(topic_name, b"first")).offset == 0
             assert (await producer.send_nowait(topic_name, b"second")).offset == 1
             assert list(await producer.partitions_for(topic_name)) == [0]
             with pytest.raises(Refused) as told:
@@ -253,8 +257,8 @@ def test_partitions_that_come_later(bootstrap: str, topic: str, run: Run) -> Non
             with pytest.raises(TopicUnknown, match="no partition -1"):
                 await producer.send(topic, b"", partition=-1)
         async with Producer(bootstrap, max_block_ms=20_000) as producer:
-            await producer.deliver(topic, b"", partition=0)
-            sending = asyncio.create_task(producer.deliver(topic, b"patient", partition=2))
+            await producer.send_and_wait(topic, b"", partition=0)
+            sending = asyncio.create_task(producer.send_and_wait(topic, b"patient", partition=2))
             await asyncio.sleep(0.1)
             admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
             await asyncio.to_thread(admin.create_partitions([NewPartitions(topic, 3)])[topic].result, 20)
@@ -270,11 +274,11 @@ def test_a_topic_made_anew(bootstrap: str, topic: str, run: Run) -> None:
     async def main() -> None:
         async with Producer(bootstrap, linger_ms=0, retry_backoff_ms=20) as producer:
             for number in range(5):
-                await producer.deliver(topic, b"%d" % number)
+                await producer.send_and_wait(topic, b"%d" % number)
             await asyncio.to_thread(admin.delete_topics([topic])[topic].result, 20)
             await asyncio.to_thread(create_topic, bootstrap, topic)
-            assert (await producer.deliver(topic, b"anew")).offset == 0
-            assert (await producer.deliver(topic, b"again")).offset == 1
+            assert (await producer.send_and_wait(topic, b"anew")).offset == 0
+            assert (await producer.send_and_wait(topic, b"again")).offset == 1
 
     run(main())
     assert values(bootstrap, topic) == [b"anew", b"again"]
@@ -301,7 +305,7 @@ def test_round_robin_and_a_function_of_ones_own(bootstrap: str, make_topic: Make
 
     async def main() -> None:
         async with Producer(bootstrap, partitioner="roundrobin") as producer:
-            found = [(await producer.deliver(topic, b"", b"the same key")).partition for _ in range(6)]
+            found = [(await producer.send_and_wait(topic, b"", b"the same key")).partition for _ in range(6)]
             assert found == [0, 1, 2, 0, 1, 2]
 
         def last(name: str, key: bytes | None, value: bytes | None, count: int, available: Any) -> int | None:
@@ -309,8 +313,8 @@ def test_round_robin_and_a_function_of_ones_own(bootstrap: str, make_topic: Make
             return None if key is None else count - 1
 
         async with Producer(bootstrap, partitioner=last) as producer:
-            assert (await producer.deliver(topic, b"value", b"key")).partition == 2
-            assert (await producer.deliver(topic, b"value")).partition in (0, 1, 2)
+            assert (await producer.send_and_wait(topic, b"value", b"key")).partition == 2
+            assert (await producer.send_and_wait(topic, b"value")).partition in (0, 1, 2)
 
     run(main())
 
@@ -322,12 +326,12 @@ def test_serializers(bootstrap: str, topic: str, run: Run) -> None:
 
     async def main() -> None:
         async with Producer(bootstrap, key_serializer="integer", value_serializer="json") as producer:
-            await producer.deliver(topic, {"a": [1, 2]}, 7)
-            await producer.deliver(topic, None, None)
+            await producer.send_and_wait(topic, {"a": [1, 2]}, 7)
+            await producer.send_and_wait(topic, None, None)
             with pytest.raises(SerializationFailed, match="the key"):
                 await producer.send(topic, {}, "seven")
         async with Producer(bootstrap, key_serializer=str.encode, value_serializer=Contextual()) as producer:
-            await producer.deliver(topic, 5, "five", headers=[("h", b"1")])
+            await producer.send_and_wait(topic, 5, "five", headers=[("h", b"1")])
         async with Producer(bootstrap) as producer:
             with pytest.raises(SerializationFailed, match="value_serializer"):
                 await producer.send(topic, "text")
@@ -374,18 +378,18 @@ def test_interceptors_and_callbacks(bootstrap: str, topic: str, run: Run) -> Non
             on_delivery=lambda metadata, error: delivered.append((metadata.offset, error)),
             max_request_size=5000,
         ) as producer:
-            await producer.deliver(topic, b"one")
+            await producer.send_and_wait(topic, b"one")
             with pytest.raises(RecordTooLarge):
                 await producer.send(topic, b"x" * 6000)
             own: list[int] = []
             delivery = await producer.send(topic, b"two")
-            delivery.when_done(lambda metadata, error: own.append(metadata.offset))
-            delivery.when_done(lambda metadata, error: 1 / 0)
+            delivery.add_done_callback(lambda each: own.append(each.metadata().offset))
+            delivery.add_done_callback(lambda each: 1 / 0)
             assert not delivery.done()
             with pytest.raises(WrongState):
                 delivery.result()
             await delivery
-            delivery.when_done(lambda metadata, error: own.append(metadata.offset))
+            delivery.add_done_callback(lambda each: own.append(each.metadata().offset))
             assert own == [1, 1]
             assert delivery.result().offset == 1 and delivery.exception() is None
 
@@ -409,9 +413,9 @@ def test_lingering_and_flushing(bootstrap: str, topic: str, run: Run) -> None:
         assert last.result().offset == 1
         async with Producer(bootstrap, linger_ms=50) as producer:
             begun = time.monotonic()
-            await producer.deliver(topic, b"")
+            await producer.send_and_wait(topic, b"")
             assert 0.045 <= time.monotonic() - begun < 5
-            await asyncio.gather(*(producer.deliver(topic, b"%d" % number) for number in range(100)))
+            await asyncio.gather(*(producer.send_and_wait(topic, b"%d" % number) for number in range(100)))
             assert producer.statistics().batches_sent == 2
 
     run(main())

@@ -159,7 +159,7 @@ def test_answers_that_are_lost(rig: Rig, topic_name: str, run: Run) -> None:
 
     async def main() -> None:
         async with Producer(rig.bootstrap, batch_size=500, linger_ms=0, **EAGER) as producer:
-            await producer.deliver(topic, b"0")
+            await producer.send_and_wait(topic, b"0")
             for turn in range(5):
                 rig.line.eat_answers()
                 numbers = range(turn * 100 + 1, turn * 100 + 101)
@@ -180,7 +180,7 @@ def test_a_silent_line(rig: Rig, topic_name: str, run: Run) -> None:
 
     async def main() -> None:
         async with Producer(rig.bootstrap, request_timeout_ms=400, linger_ms=0, **EAGER) as producer:
-            await producer.deliver(topic, b"first")
+            await producer.send_and_wait(topic, b"first")
             rig.line.hold()
             deliveries = [await producer.send(topic, b"%d" % number) for number in range(50)]
             await asyncio.sleep(1.0)
@@ -199,7 +199,7 @@ def test_a_slow_line(rig: Rig, topic_name: str, run: Run) -> None:
 
     async def main() -> None:
         async with Producer(rig.bootstrap, batch_size=1000, linger_ms=0) as producer:
-            await producer.deliver(topic, b"first")
+            await producer.send_and_wait(topic, b"first")
             rig.line.delay(0.05)
             begun = time.monotonic()
             deliveries = [await producer.send(topic, b"x" * 100) for _ in range(200)]
@@ -227,7 +227,7 @@ def test_order_without_idempotence(rig: Rig, topic_name: str, run: Run) -> None:
             batch_size=1000,
             **EAGER,
         ) as producer:
-            await producer.deliver(topic, b"0")
+            await producer.send_and_wait(topic, b"0")
             rig.line.cut_often(chance, 20_000)
             rig.line.cut()
             for number in range(1, 3000):
@@ -253,7 +253,7 @@ def test_records_expire(rig: Rig, topic_name: str, run: Run) -> None:
         async with Producer(
             rig.bootstrap, delivery_timeout_ms=600, request_timeout_ms=500, linger_ms=0, **EAGER
         ) as producer:
-            await producer.deliver(topic, b"before")
+            await producer.send_and_wait(topic, b"before")
             rig.line.hold()
             begun = time.monotonic()
             lost = [await producer.send(topic, b"lost %d" % number) for number in range(10)]
@@ -282,7 +282,7 @@ def test_room_while_nobody_answers(rig: Rig, topic_name: str, run: Run) -> None:
         async with Producer(
             rig.bootstrap, buffer_memory=50_000, max_block_ms=300, batch_size=5000, **EAGER
         ) as producer:
-            await producer.deliver(topic, b"before")
+            await producer.send_and_wait(topic, b"before")
             rig.line.hold()
             # A batch that is begun takes five thousand bytes, one that has left as many as it has.
             taken = [await producer.send(topic, b"x" * 4000) for _ in range(10)]
@@ -314,13 +314,13 @@ def test_closing_in_time(rig: Rig, topic_name: str, run: Run) -> None:
     async def main() -> None:
         producer = Producer(rig.bootstrap, **EAGER)
         await producer.open()
-        await producer.deliver(topic, b"before")
+        await producer.send_and_wait(topic, b"before")
         rig.line.hold()
         deliveries = [await producer.send(topic, b"%d" % number) for number in range(10)]
         flushing = asyncio.create_task(producer.flush())
         await asyncio.sleep(0)
         begun = time.monotonic()
-        await producer.close(timeout_ms=200)
+        await producer.close(timeout=0.2)
         assert time.monotonic() - begun < 3
         offsets, errors = await outcomes(deliveries)
         assert not offsets
@@ -384,7 +384,7 @@ def test_failures_without_retries(rig: Rig, topic_name: str, run: Run) -> None:
             while True:
                 # Apache Kafka may refuse the first where it has just begun to lead.
                 try:
-                    await producer.deliver(topic, b"before")
+                    await producer.send_and_wait(topic, b"before")
                     break
                 except ClientError:
                     continue
@@ -395,6 +395,6 @@ def test_failures_without_retries(rig: Rig, topic_name: str, run: Run) -> None:
             with pytest.raises(Disconnected):
                 await delivery
             rig.line.heal()
-            await producer.deliver(topic, b"after")
+            await producer.send_and_wait(topic, b"after")
 
     run(main())

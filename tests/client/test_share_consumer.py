@@ -32,7 +32,7 @@ async def read(consumer, count, seconds_max=20, kind=None):
     found = []
     async with asyncio.timeout(seconds_max):
         while len(found) < count:
-            records = await consumer.poll(500)
+            records = await consumer.poll(timeout=0.5)
             found += records
             for record in records if kind is not None else ():
                 consumer.acknowledge(record, kind)
@@ -58,8 +58,8 @@ def test_what_was_handed_out_is_accepted_by_the_next_poll(bootstrap, make_topic,
             found = await read(consumer, 200)
             assert {record.delivery_count for record in found} == {1}
             # What is accepted rides with a fetch, and is answered when that is.
-            assert await consumer.poll(1_000) == []
-            assert consumer.acquisition_lock_timeout_ms == 5_000
+            assert await consumer.poll(timeout=1.0) == []
+            assert consumer.acquisition_lock_timeout == 5.0
             statistics = consumer.statistics()
             assert statistics["records"] == statistics["acknowledged"] == 200
         assert all(error is None for _, error in heard)
@@ -95,15 +95,15 @@ def test_a_callback_that_fails_comes_out_of_poll_and_nothing_is_left_undone(
         async with ShareConsumer(bootstrap, patient, group_id=group) as consumer:
             consumer.set_acknowledgement_callback(failing)
             await consumer.subscribe([name])
-            assert len(await consumer.poll(10_000)) == 20
+            assert len(await consumer.poll(timeout=10.0)) == 20
             outcome = await consumer.commit()
             places = {TopicPartition(name, 0), TopicPartition(name, 1)}
             assert outcome == dict.fromkeys(places)
             assert set(heard) == places
             assert consumer.statistics()["acknowledged"] == 20
             with pytest.raises(ZeroDivisionError):
-                await consumer.poll(1_000)
-            assert await consumer.poll(100) == []
+                await consumer.poll(timeout=1.0)
+            assert await consumer.poll(timeout=0.1) == []
 
     run(main())
 
@@ -122,7 +122,7 @@ def test_what_was_not_acknowledged_goes_to_others_when_its_consumer_closes(boots
             assert await consumer.commit() == {TopicPartition(topic, 0): None}
         async with ShareConsumer(bootstrap, group_id=group) as consumer:
             await consumer.subscribe([topic])
-            assert await consumer.poll(700) == []
+            assert await consumer.poll(timeout=0.7) == []
 
     run(main())
 
@@ -135,7 +135,7 @@ def test_each_record_by_itself(bootstrap, topic, group, run):
             await consumer.subscribe([topic])
             found = await read(consumer, 6)
             with pytest.raises(WrongState, match="not all records"):
-                await consumer.poll(100)
+                await consumer.poll(timeout=0.1)
             for record, kind in zip(found, [ACCEPT, RELEASE, REJECT, ACCEPT, RELEASE, ACCEPT], strict=True):
                 consumer.acknowledge(record, kind)
             again = await read(consumer, 2)
@@ -145,7 +145,7 @@ def test_each_record_by_itself(bootstrap, topic, group, run):
             assert await consumer.commit() == {TopicPartition(topic, 0): None}
             with pytest.raises(WrongState, match="not there to be acknowledged"):
                 consumer.acknowledge(found[0])
-            assert await consumer.poll(300) == []
+            assert await consumer.poll(timeout=0.3) == []
 
     run(main())
 
@@ -163,7 +163,7 @@ def test_a_lock_that_is_renewed_lasts(bootstrap, topic, group, run):
                 assert again == record
             consumer.acknowledge(record)
             assert await consumer.commit() == {TopicPartition(topic, 0): None}
-            assert await consumer.poll(200) == []
+            assert await consumer.poll(timeout=0.2) == []
 
     run(main())
 
@@ -194,7 +194,7 @@ def test_many_consumers_share_one_partition(bootstrap, topic, group, run):
         async with ShareConsumer(bootstrap, settings, group_id=group) as consumer:
             await consumer.subscribe([topic])
             while not consumer.statistics()["partitions"]:
-                assert not await consumer.poll(50)
+                assert not await consumer.poll(timeout=0.05)
             # Records come when all three have the partition, or the first would have them all.
             if await ready.wait() == 0:
                 await asyncio.to_thread(
@@ -202,7 +202,7 @@ def test_many_consumers_share_one_partition(bootstrap, topic, group, run):
                 )
             mine = 0
             while len(found) < 400:
-                records = await consumer.poll(200)
+                records = await consumer.poll(timeout=0.2)
                 assert len(records) <= 20
                 found += values(records)
                 mine += len(records)
@@ -231,11 +231,11 @@ def test_a_record_that_cannot_be_deserialized_is_released(bootstrap, topic, grou
             await consumer.subscribe([topic])
             assert values(await read(consumer, 1, kind=ACCEPT)) == [1]
             with pytest.raises(SerializationFailed, match="offset 1"):
-                await consumer.poll(5_000)
+                await consumer.poll(timeout=5.0)
             # Our word on it was to release it; the application knows better.
             consumer.acknowledge((topic, 0, 1), REJECT)
             assert values(await read(consumer, 1, kind=ACCEPT)) == [3]
-            assert await consumer.poll(300) == []
+            assert await consumer.poll(timeout=0.3) == []
 
     run(main())
 
@@ -248,7 +248,7 @@ def test_what_is_not_for_applications_is_passed_over(bootstrap, topic, topic_nam
         async with ShareConsumer(bootstrap, EXPLICIT, group_id=group) as consumer:
             await consumer.subscribe([topic])
             assert values(await read(consumer, 3, kind=ACCEPT)) == [b"a", b"b", b"c"]
-            assert await consumer.poll(300) == []
+            assert await consumer.poll(timeout=0.3) == []
 
     run(main())
 
@@ -264,7 +264,7 @@ def test_words_that_do_not_fit(bootstrap, topic, group, run):
                 await consumer.subscribe(topic)
             assert await consumer.commit() == {}
             await consumer.subscribe([topic])
-            await consumer.poll(50)
+            await consumer.poll(timeout=0.05)
             await consumer.subscribe([])
             assert consumer.subscription == frozenset()
         with pytest.raises(Closed):
@@ -285,7 +285,7 @@ def test_a_cancelled_poll_loses_nothing(bootstrap, topic, group, run):
             async with asyncio.timeout(30):
                 while len(found) < 300:
                     turn += 1
-                    polling = asyncio.create_task(consumer.poll(2_000))
+                    polling = asyncio.create_task(consumer.poll(timeout=2.0))
                     if turn % 2:
                         await asyncio.sleep(0.001 * (turn % 5))
                         polling.cancel()
@@ -302,7 +302,7 @@ def test_closing_is_quick(bootstrap, topic, group, run):
         consumer = ShareConsumer(bootstrap, group_id=group)
         await consumer.open()
         await consumer.subscribe([topic])
-        polling = asyncio.create_task(consumer.poll(None))
+        polling = asyncio.create_task(consumer.poll(timeout=None))
         await asyncio.sleep(0.3)
         began = time.monotonic()
         await consumer.close()

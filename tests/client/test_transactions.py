@@ -57,7 +57,7 @@ def test_all_or_nothing(bootstrap: str, topic: str, name: str, version: int, run
             for number in range(6):
                 producer.begin_transaction()
                 await producer.send(topic, b"%d a" % number)
-                await producer.deliver(topic, b"%d b" % number)
+                await producer.send_and_wait(topic, b"%d b" % number)
                 if number % 2:
                     await producer.abort_transaction()
                 else:
@@ -93,7 +93,7 @@ def test_the_block(bootstrap: str, topic: str, name: str, version: int, run: Run
 
     async def spoil(producer: Producer, *, wait: bool = False) -> None:
         async with producer.transaction():
-            await producer.deliver(topic, b"dropped")
+            await producer.send_and_wait(topic, b"dropped")
             await asyncio.sleep(20 if wait else 0)
             raise ZeroDivisionError
 
@@ -142,17 +142,17 @@ def test_offsets_go_with_the_records(
             await producer.init_transactions()
             producer.begin_transaction()
             await producer.send(target, b"1")
-            await producer.send_offsets({place: OffsetAndMetadata(5, "five")}, group)
+            await producer.send_offsets_to_transaction({place: OffsetAndMetadata(5, "five")}, group)
             await producer.commit_transaction()
             assert await asyncio.to_thread(committed, bootstrap, group, source) == 5
             producer.begin_transaction()
-            await producer.send_offsets({place: 9}, GroupMetadata(group))
+            await producer.send_offsets_to_transaction({place: 9}, GroupMetadata(group))
             await producer.abort_transaction()
             assert await asyncio.to_thread(committed, bootstrap, group, source) == 5
             # Offsets alone make a transaction, too.
             async with producer.transaction():
-                await producer.send_offsets({place: 7}, group)
-                await producer.send_offsets({}, group)
+                await producer.send_offsets_to_transaction({place: 7}, group)
+                await producer.send_offsets_to_transaction({}, group)
             assert await asyncio.to_thread(committed, bootstrap, group, source) == 7
 
     run(main())
@@ -168,7 +168,7 @@ def test_offsets_of_a_member_that_is_none(
             await producer.send(topic, b"spoiled")
             stranger = GroupMetadata(f"group-{name}", 3, "nobody")
             with pytest.raises(MustAbort, match="moved on"):
-                await producer.send_offsets({TopicPartition(topic, 0): 1}, stranger)
+                await producer.send_offsets_to_transaction({TopicPartition(topic, 0): 1}, stranger)
             with pytest.raises(MustAbort):
                 await producer.send(topic, b"more")
             with pytest.raises(MustAbort):
@@ -191,12 +191,12 @@ def test_the_newer_of_two_producers_stays(
         ):
             await old.init_transactions()
             old.begin_transaction()
-            await old.deliver(topic, b"old")
+            await old.send_and_wait(topic, b"old")
             await new.init_transactions()
             async with new.transaction():
                 await new.send(topic, b"new")
             with pytest.raises(ClientError):
-                await old.deliver(topic, b"old again")
+                await old.send_and_wait(topic, b"old again")
             with pytest.raises((Fenced, MustAbort)):
                 await old.commit_transaction()
             with pytest.raises(Fenced):
@@ -275,7 +275,7 @@ def test_calls_out_of_order(bootstrap: str, topic: str, name: str, run: Run) -> 
             with pytest.raises(WrongState, match="call begin_transaction first"):
                 await producer.send(topic, b"")
             with pytest.raises(WrongState, match="call begin_transaction first"):
-                await producer.send_offsets({TopicPartition(topic, 0): 1}, "g")
+                await producer.send_offsets_to_transaction({TopicPartition(topic, 0): 1}, "g")
             producer.begin_transaction()
             with pytest.raises(WrongState, match="commit or abort"):
                 producer.begin_transaction()
@@ -305,7 +305,7 @@ def test_a_transaction_that_took_too_long(
         async with Producer(bootstrap, transactional_id=name, transaction_timeout_ms=500) as producer:
             await producer.init_transactions()
             producer.begin_transaction()
-            await producer.deliver(topic, b"slow")
+            await producer.send_and_wait(topic, b"slow")
             # The broker looks for such transactions every ten seconds; another producer's arrival is as good.
             async with Producer(bootstrap, transactional_id=name) as other:
                 await other.init_transactions()

@@ -162,7 +162,7 @@ def test_our_consumer_reads_next_door_and_comes_back(racks: Racks) -> None:
 
             async def until(count: int) -> None:
                 while len(seen) < count:
-                    seen.extend(int(each.value or b"") for each in await consumer.poll(500))
+                    seen.extend(int(each.value or b"") for each in await consumer.poll(timeout=0.5))
 
             await asyncio.wait_for(until(COUNT), 30)
             assert racks.fetches(near, name) > before

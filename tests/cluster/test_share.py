@@ -71,7 +71,7 @@ class Scene:
             await consumer.subscribe([self.topic])
             async with asyncio.timeout(60):
                 while STATE not in await admin.topics.list(internal=True):
-                    await consumer.poll(200)
+                    await consumer.poll(timeout=0.2)
 
     def keeper(self, group: str) -> int:
         """The partition that keeps the state."""
@@ -107,11 +107,11 @@ async def take(
     settled: set[int] = set()
     async with asyncio.timeout(90):
         while len(settled) < count:
-            records: list[Record] = await consumer.poll(500)
+            records: list[Record] = await consumer.poll(timeout=0.5)
             for record in records:
                 consumer.acknowledge(record, kind)
             if records:
-                outcome = await consumer.commit(30_000)
+                outcome = await consumer.commit(timeout=30)
                 if all(error is None for error in outcome.values()):
                     settled |= {int(record.value) for record in records}
     return settled

@@ -38,7 +38,7 @@ async def copy(
         await producer.init_transactions()
         await consumer.subscribe([source])
         while True:
-            records = await consumer.poll(200, chance.randint(1, batch_max))
+            records = await consumer.poll(timeout=0.2, max_records=chance.randint(1, batch_max))
             if records:
                 await _turn(producer, consumer, target, records)
 
@@ -52,7 +52,7 @@ async def _turn(producer: Producer, consumer: Consumer, target: str, records: li
         async with producer.transaction():
             for record in records:
                 await producer.send(target, transformed(record.value), partition=record.partition)
-            await producer.send_offsets(ends, consumer.group_metadata)
+            await producer.send_offsets_to_transaction(ends, consumer.group_metadata)
     except MustAbort:
         committed = await consumer.committed(ends)
         for place, found in committed.items():

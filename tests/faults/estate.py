@@ -93,8 +93,8 @@ def fill(*, clean: bool) -> Estate:
         estate.disk = runner.disk.copy()  # type: ignore[attr-defined]
         return estate
     # What a kill leaves: the checkpoints may be there, the marker is not.
-    path = f"{DATA}/recovery-point-offset-checkpoint"
-    eventually(lambda: f"{TOPIC} 0 {end_offset}".encode() in runner.disk.read_bytes(path))
+    path, line = f"{DATA}/recovery-point-offset-checkpoint", f"{TOPIC} 0 {end_offset}".encode()
+    eventually(lambda: runner.disk.exists(path) and line in runner.disk.read_bytes(path))
     estate.disk = runner.disk.copy()  # type: ignore[attr-defined]
     runner.stop()
     return estate

@@ -368,6 +368,9 @@ class ForgetfulDisk:
     def hold_dir(self, path: str) -> HeldNames:
         return HeldNames(self, path, self._folder(path))
 
+    def limit_open(self, files_max: Callable[[], int]) -> Callable[[], None]:
+        return lambda: None
+
     def sync_filesystem(self, path: str) -> bool:
         with self.at("sync", path):
             for folder in self._folders(self._folder(path)):

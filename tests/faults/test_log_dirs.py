@@ -10,6 +10,7 @@ from ottla.metadata.settings.error import SettingError
 from ottla.node.node import Node
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from ottla.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from ottla.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from ottla.wire.messages.incremental_alter_configs import (
@@ -78,6 +79,14 @@ def create(
     return ErrorCode(answer.error_code), answer.error_message
 
 
+def grow(client: Hand, name: str, partitions: int) -> Answer:
+    """Ask for more partitions of a topic."""
+    wish = CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=partitions, assignments=None)
+    request = CreatePartitionsRequest(topics=[wish], timeout_ms=5_000)
+    (answer,) = client.connection.ask(request, CreatePartitionsResponse, 3).results
+    return ErrorCode(answer.error_code), answer.error_message
+
+
 def homes(runner: NodeThread, topic: str, partitions: int) -> list[str]:
     """Which directory each partition lies in."""
 
@@ -99,6 +108,8 @@ def test_a_cordoned_directory_gets_no_new_partitions_and_keeps_those_it_has(runn
         cordon(runner, client, A)
         assert client.create_topic("after", 6) is NONE
         assert homes(runner, "after", 6) == [B] * 6
+        assert grow(client, "before", 9) == (NONE, None)
+        assert homes(runner, "before", 9) == before + [B] * 5
         for number in range(4):
             assert client.produce("before", batch(b"x"), partition=number)[0] is NONE
         assert homes(runner, "before", 4) == before

@@ -127,14 +127,14 @@ def test_our_client_names_the_batch_and_gets_past_it(scene: Scene, kind: str) ->
     async def read() -> None:
         async with Consumer(scene.server.bootstrap, auto_offset_reset="earliest") as consumer:
             consumer.assign([(topic, 0)])
-            records = await consumer.poll(10_000)
+            records = await consumer.poll(timeout=10.0)
             assert [record.offset for record in records] == [0]
             for poll in (consumer.poll, consumer.poll_arrow):
                 with pytest.raises((Malformed, RecordTooLarge), match=f"offset 1 of {topic}-0") as raised:
-                    await poll(10_000)
+                    await poll(timeout=10.0)
                 assert f"seek to offset {beyond}" in raised.value.hint
             consumer.seek(TopicPartition(topic, 0), beyond)
-            assert [record.value for record in await consumer.poll(10_000)] == [b"sound"]
+            assert [record.value for record in await consumer.poll(timeout=10.0)] == [b"sound"]
 
     asyncio.run(read())
 

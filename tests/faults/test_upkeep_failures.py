@@ -7,6 +7,7 @@ import pytest
 
 from ottla.log.cleaner import Cleaner, Cleaning
 from ottla.metadata.config import ConfigType
+from ottla.node.node import Node
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
@@ -108,6 +109,29 @@ def test_a_cleaning_that_breaks_ends_no_other(
     assert broken
     eventually(lambda: any("nobody expects this" in each for each in runner.reports))
     assert not runner.errors
+
+
+def test_what_is_cut_is_dirty_again(runner: NodeThread) -> None:
+    """The node tells its cleaner of every cut: what is written there later would be taken for compacted."""
+    path = f"{DATA}/cleaner-offset-checkpoint"
+    disk = runner.disk
+
+    def clean_offset() -> int:
+        lines = disk.read_bytes(path).decode().splitlines() if disk.exists(path) else []
+        return next((int(line.split()[2]) for line in lines if line.startswith("b 0 ")), -1)
+
+    with hand(runner.port) as client:
+        settings = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0.01"}
+        assert client.create_topic("b", **settings) is ErrorCode.NONE
+        for n in range(4):
+            assert client.produce("b", batch(b"%d" % n * 400_000))[0] is ErrorCode.NONE
+        eventually(lambda: clean_offset() > 1)
+
+        def cut(node: Node) -> int:
+            node.table.by_name("b", 0).log.truncate_to(1)
+            return clean_offset()  # before the cleaner has another turn
+
+        assert runner.call(cut) == 1
 
 
 def _alter(client: Hand, topic: str, name: str, value: str) -> None:

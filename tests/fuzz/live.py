@@ -25,7 +25,7 @@ from ottla.broker.api import Api
 from ottla.broker.controller_face import CONTROLLER_TABLE
 from ottla.broker.served import APIS
 from ottla.wire.errors import ProtocolError
-from tests.fuzz.expectation import Expected, expectation
+from tests.fuzz.expectation import Expected, expectation, partitions_wanted
 from tests.fuzz.known import Known
 from tests.fuzz.mutation import misframe, mutate
 from tests.fuzz.sampler import ExtremeSampler
@@ -44,6 +44,8 @@ WINDOWS = (1, 2, 4, 8, 16)
 WELL_FORMED_SHARE = 0.6
 MISFRAMED_SHARE = 0.02
 FRAMES_KEPT = 4000
+PARTITIONS_MAX = 100  # of a topic, by broken bytes; above Kafka's limit they are refused
+PARTITIONS_KAFKA_MAX = 10_200
 _LEARN_FROM = frozenset({0, 1, 3, 11, 19, 22, 68, 76, 88})
 _READ_SHARE = 0.1
 # Metadata and FindCoordinator may make topics, InitProducerId draws a block of ids.
@@ -225,6 +227,8 @@ class LiveFuzz:
         if kind > 1 - MISFRAMED_SHARE:
             return misframe(chance, frame), Expected.WAIT, True, True
         broken = bytearray(mutate(chance, frame, chance.choice(each.recent)))
+        if PARTITIONS_MAX < partitions_wanted(bytes(broken), each.apis) <= PARTITIONS_KAFKA_MAX:
+            broken = bytearray(frame)  # S2 of the sampler holds for broken bytes, too
         if len(broken) >= 12:
             struct.pack_into(">i", broken, 8, number)
         return bytes(broken), expectation(bytes(broken), each.apis, is_broken=True), True, False

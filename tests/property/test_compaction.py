@@ -66,6 +66,7 @@ class WatchedDisk(RealDisk):
     """A disk that tells before each change of a name."""
 
     def __init__(self):
+        super().__init__()
         self.watch = None
 
     def __getattribute__(self, name):

@@ -11,30 +11,12 @@ from ottla.wire.compression import Codec
 from ottla.wire.errors import BrokerError
 from ottla.world.entropy import SeededEntropy
 from tests.faults.seeds import seeded
+from tests.unit.log.topic_settings import CASES
 from tests.unit.log.workbench import NOW, Workbench, batch
 
 pytestmark = pytest.mark.skipif(plain.append is None, reason="the compiled append was not built")
 
 HOUR_MS = 3_600_000
-CONFIGS = {
-    "plain": {},
-    "LogAppendTime": {"message_timestamp_type": "LogAppendTime"},
-    "compacted": {"cleanup_policy": frozenset({"compact"})},
-    "compacted and deleted": {"cleanup_policy": frozenset({"compact", "delete"})},
-    "recompressing": {"compression_type": "lz4"},
-    "uncompressing": {"compression_type": "uncompressed"},
-    "timestamp bounds": {"message_timestamp_before_max_ms": 500, "message_timestamp_after_max_ms": 500},
-    "small segments": {"segment_bytes": 1500, "index_interval_bytes": 200},
-    "small indexes": {"segment_index_bytes": 48, "index_interval_bytes": 0},
-    "short segments": {"segment_ms": 1000},
-    "jitter": {"segment_ms": 5000, "segment_jitter_ms": 4000},
-    "flush.messages": {"flush_messages": 2},
-    "flush.ms": {"flush_ms": 1},
-    "max.message.bytes": {"max_message_bytes": 400},
-    "preallocate": {"preallocate": True, "segment_bytes": 4000},
-    "min.insync.replicas": {"min_insync_replicas": 2},
-    "short retention": {"retention_ms": 1000, "retention_bytes": 500},
-}
 LIVES, BATCHES_A_LIFE = 3, 14
 
 
@@ -102,16 +84,15 @@ def live(config, seed, *, compiled, monkeypatch):
     return told
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", CASES)
 def test_both_leave_the_same_files_after_a_power_loss(name, monkeypatch):
     random = seeded(__file__)
     for _ in range(3):
         seed = random.randrange(1 << 32)
         before = plain.stored()
-        mine = live(CONFIGS[name], seed, compiled=True, monkeypatch=monkeypatch)
+        mine = live(CASES[name].log, seed, compiled=True, monkeypatch=monkeypatch)
         stored = plain.stored() - before
-        theirs = live(CONFIGS[name], seed, compiled=False, monkeypatch=monkeypatch)
+        theirs = live(CASES[name].log, seed, compiled=False, monkeypatch=monkeypatch)
         assert plain.stored() - before == stored, "the other one is Python's"
         assert mine == theirs
-        is_plain = name not in ("LogAppendTime", "compacted", "compacted and deleted", "recompressing", "uncompressing")
-        assert (stored > 0) == is_plain
+        assert (stored > 0) == CASES[name].is_plain

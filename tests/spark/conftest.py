@@ -30,6 +30,7 @@ SHORT = frozenset(
         "test_streams_agreement_functions.py",
         "test_streams_agreement_json.py",
         "test_streams_agreement_plans.py",
+        "test_streams_once.py",
         "test_streams_stateless.py",
     }
 )

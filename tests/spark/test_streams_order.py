@@ -127,7 +127,7 @@ def test_one_key_in_several_operator_partitions(
         consumer.assign(places)
         ends = consumer.end_offsets(places)
         while any(consumer.position(each) < ends[each] for each in places):
-            for record in consumer.poll(timeout_ms=200):
+            for record in consumer.poll(timeout=0.2):
                 found.setdefault(record.key, []).append(record.value.decode())
     for at, key in enumerate(keys):
         expected = []

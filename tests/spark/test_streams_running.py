@@ -1,5 +1,6 @@
 """Apps on a broker: run, start, stop, go on, and refuse what has changed."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -50,7 +51,7 @@ def read(broker: Broker, topic: str) -> list[tuple[Any, Any]]:
         ends = consumer.end_offsets(places)
         found = []
         while any(consumer.position(each) < ends[each] for each in places):
-            found += [(each.key, each.value) for each in consumer.poll(timeout_ms=200)]
+            found += [(each.key, each.value) for each in consumer.poll(timeout=0.2)]
         return found
 
 
@@ -242,6 +243,89 @@ def test_it_ends_when_it_is_told_to(broker: Broker, topic_name: str, tmp_path: P
     assert "Traceback" not in said and "rror" not in said
     assert said.startswith(f"{topic_name}  starting\n")
     assert read(broker, f"{topic_name}-out") == [(None, b"HELLO!")]
+
+
+def stopped_program(broker: Broker, topic: str, place: Path, stop: Callable[[Any], None]) -> tuple[int, str, str]:
+    """Start an app in a process group of its own, stop it, and return its exit code and what it said."""
+    script = place / "program.py"
+    script.write_text(
+        textwrap.dedent(f"""
+        import signal
+
+        import ottla.streams.running
+        from ottla.streams import App
+
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+        app = App("{topic}", "{broker.bootstrap}", checkpoint="{place}/checkpoint", master="local[1]")
+        app.stream("{topic}").map_values(lambda text: (lambda: text)(), value=str).print("seen")
+        print("built", flush=True)
+        app.start()
+        print("ended")
+        """)
+    )
+    process = subprocess.Popen(
+        [sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "built\n"
+        stop(process)
+        # Java holds these pipes as well: so this waits for its end, too.
+        out, said = process.communicate(timeout=SECONDS_MAX)
+    finally:
+        process.kill()
+    return process.returncode, out, said
+
+
+def test_a_signal_for_all_of_its_processes_ends_it_quietly(
+    broker: Broker, topic_name: str, tmp_path: Path
+) -> None:
+    produce(broker, topic_name, "hello")
+
+    def stop(process: Any) -> None:
+        assert process.stdout.readline() == "[seen]: None, hello\n"
+        os.killpg(process.pid, signal.SIGTERM)
+
+    code, out, said = stopped_program(broker, topic_name, tmp_path, stop)
+    assert (code, out) == (0, "ended\n")
+    assert set(said.splitlines()) == {f"{topic_name}  starting"}
+
+
+@pytest.mark.parametrize("seconds", [0.5, 3, 6])
+def test_a_signal_while_it_starts_ends_it_quietly(
+    seconds: float, broker: Broker, topic_name: str, tmp_path: Path
+) -> None:
+    produce(broker, topic_name, "hello")
+
+    def stop(process: Any) -> None:
+        sleep(seconds)  # wherever that is: Java starts, Spark starts, the plan is compiled
+        os.killpg(process.pid, signal.SIGINT)
+
+    code, out, said = stopped_program(broker, topic_name, tmp_path, stop)
+    assert code == 0 and out.splitlines()[-1] == "ended"
+    assert "Traceback" not in said and "rror" not in said
+
+
+def test_a_wrong_address_is_said_soon(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(
+        textwrap.dedent("""
+        from ottla.streams import App
+
+        app = App("lost", "127.0.0.1:1", checkpoint="checkpoint", master="local[1]")
+        app.stream("in").print()
+        app.start()
+        """)
+    )
+    at = monotonic()
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=False, timeout=SECONDS_MAX, cwd=tmp_path
+    )
+    assert monotonic() - at < 40
+    assert done.returncode == 1
+    assert done.stderr.startswith("lost  still looking for a broker of 127.0.0.1:1\n")
+    assert "no broker of 127.0.0.1:1 answered within 12 s" in done.stderr
+    assert not (tmp_path / "checkpoint").exists()
 
 
 def test_a_failure_is_told_once(broker: Broker, topic_name: str, tmp_path: Path) -> None:

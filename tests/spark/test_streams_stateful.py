@@ -5,6 +5,7 @@ queries on one checkpoint. So what is expected is also what survives a restart.
 """
 
 import datetime
+import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,13 +19,13 @@ from ottla.client.errors import ClientError
 from ottla.client.record import Record
 from ottla.streams import (
     App,
-    Hopping,
+    HoppingWindow,
     JoinWindow,
-    Session,
-    Sliding,
+    SessionWindow,
+    SlidingWindow,
     Store,
     TimeLimit,
-    Tumbling,
+    TumblingWindow,
     WindowClose,
     within,
 )
@@ -208,14 +209,14 @@ def test_a_table_gathered_by_region_adds_and_subtracts(gathered: Written) -> Non
 def windowed(spark: Any) -> Written:
     app = App("windowed")
     clicks = app.stream("clicks").group_by_key()
-    clicks.windowed_by(Tumbling(10, grace=5)).count(name="tumbling").to("tumbling")
-    clicks.windowed_by(Hopping(10, 5)).count().to("hopping")
-    clicks.windowed_by(Sliding(10, grace=100)).reduce(lambda one, other: one + other).to("sliding")
-    clicks.windowed_by(Session(5, grace=10)).aggregate(
+    clicks.windowed_by(TumblingWindow(10, grace=5)).count(name="tumbling").to("tumbling")
+    clicks.windowed_by(HoppingWindow(10, 5)).count().to("hopping")
+    clicks.windowed_by(SlidingWindow(10, grace=100)).reduce(lambda one, other: one + other).to("sliding")
+    clicks.windowed_by(SessionWindow(5, grace=10)).aggregate(
         lambda: "", lambda value, so_far: so_far + value, lambda one, other: one + other, value=str
     ).to("sessions")
-    clicks.windowed_by(Tumbling(10), emit="close").count().to("final")
-    held = clicks.windowed_by(Tumbling(10, grace=5)).count()
+    clicks.windowed_by(TumblingWindow(10), emit="close").count().to("final")
+    held = clicks.windowed_by(TumblingWindow(10, grace=5)).count()
     held.suppress(WindowClose()).to("suppressed")
     clicks.count().suppress(TimeLimit(10)).to("limited")
     given: Given = {
@@ -606,7 +607,7 @@ def kept(spark: Any) -> Written:
     ).to("numbered")
     both = clicks.group_by_key().cogroup(lambda value, so_far: so_far + value, value=str)
     both.cogroup(views.group_by_key(), lambda value, so_far: so_far + value.upper()).windowed_by(
-        Tumbling(10)
+        TumblingWindow(10)
     ).aggregate(lambda: "").to("together")
     sales = app.table("sales", value=Order)
     sales.group_by(lambda key, sale: (sale.product, sale.pieces), key=str, value=int).reduce(
@@ -674,6 +675,15 @@ def test_a_count_by_sparks_own_aggregation(spark: Any) -> None:
     assert sorted(made["count"]) == [("a", 2, 3), ("a", 3, 12), ("b", 1, 2)]
 
 
+def test_sparks_own_aggregation_counts_by_the_bytes_of_keys(spark: Any) -> None:
+    app = App("native-keys", updates="last", native=True)
+    app.stream("t", key=float).group_by_key().count().to("o")
+    nan = math.nan
+    given: Given = {"t": [(0.0, "x", 1), (-0.0, "x", 2), (nan, "x", 3), (-nan, "x", 4), (-0.0, "x", 5)]}
+    made = run(app, given)["o"]
+    assert sorted((str(key), value) for key, value, _ in made) == [("-0.0", 2), ("0.0", 1), ("nan", 2)]
+
+
 def test_a_failure_names_the_operator_and_the_record(spark: Any) -> None:
     from ottla.spark import SparkFailure
 
@@ -698,7 +708,7 @@ def test_a_global_table_follows_its_topic(broker: Any, topic_name: str) -> None:
         assert len(replica.refresh()) == 0
         with Producer(broker.bootstrap) as producer:
             for n in range(20):
-                producer.deliver(topic_name, f"v{n}".encode(), key=f"k{n % 7}".encode())
+                producer.send_and_wait(topic_name, f"v{n}".encode(), key=f"k{n % 7}".encode())
             rows = replica.refresh()
             assert [rows.find(f"k{n}") for n in range(8)] == [
                 "v14",
@@ -710,9 +720,9 @@ def test_a_global_table_follows_its_topic(broker: Any, topic_name: str) -> None:
                 "v13",
                 None,
             ]
-            producer.deliver(topic_name, None, key=b"k0")
-            producer.deliver(topic_name, b"v99", key=b"k1")
-            producer.deliver(topic_name, b"ignored")
+            producer.send_and_wait(topic_name, None, key=b"k0")
+            producer.send_and_wait(topic_name, b"v99", key=b"k1")
+            producer.send_and_wait(topic_name, b"ignored")
         rows = replica.refresh()
         assert [rows.find(f"k{n}") for n in range(3)] == [None, "v99", "v16"]
         with Admin(broker.bootstrap) as admin:

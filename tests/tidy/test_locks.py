@@ -9,10 +9,16 @@ from tests.tidy.tree import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 GROUPS = PROJECT["dependency-groups"]
+# What `make run` installs: the broker, and the services beside it.
+RUN = (
+    PROJECT["project"]["dependencies"]
+    + PROJECT["project"]["optional-dependencies"]["services"]
+    + GROUPS["install"]
+)
 WANTED = {
-    "run": PROJECT["project"]["dependencies"] + GROUPS["install"],
-    "test": PROJECT["project"]["dependencies"] + GROUPS["install"] + GROUPS["test"],
-    "bench": PROJECT["project"]["dependencies"] + GROUPS["install"] + GROUPS["bench"],
+    "run": RUN,
+    "test": RUN + GROUPS["test"],
+    "bench": RUN + GROUPS["bench"],
 }
 
 

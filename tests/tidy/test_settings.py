@@ -16,8 +16,9 @@ CHECKED_ONLY = {synonym.name for synonyms in SYNONYMS.values() for synonym in sy
 }
 
 
-# Rooms that know the settings of clients, some of which are named as a broker's; and one that sets what others read.
-OF_CLIENTS = {"client", "cli", "sim"}
+# Rooms that know the settings of clients and services, some of which are named as a broker's; and one that sets what
+# others read.
+OF_CLIENTS = {"client", "cli", "sim", "http", "services"}
 
 
 def names_read(without: set[str] | None = None) -> tuple[set[str], set[str]]:
@@ -25,7 +26,7 @@ def names_read(without: set[str] | None = None) -> tuple[set[str], set[str]]:
     texts: set[str] = set()
     attributes: set[str] = set()
     for path in modules():
-        if TABLES not in path.parents and room(path) not in (without or {"client", "sim"}):
+        if TABLES not in path.parents and room(path) not in (without or {"client", "sim", "http", "services"}):
             for node in ast.walk(syntax(path)):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     texts.add(node.value)

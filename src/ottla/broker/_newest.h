@@ -10,7 +10,7 @@
 #include "_lane.h"
 
 #define NEWEST_HEAD_BYTES 72
-#define NEWEST_BYTES_MAX ((1 << 14) - 2) /* whose length takes two bytes */
+#define TWO_BYTE_LENGTH_MAX ((1 << 14) - 2) /* whose length takes two bytes */
 
 /* The bytes of the answer; NULL without an error when it is one for the common road. */
 static PyObject *newest(PyObject *fetch, PyObject *wanted, PyObject *partition, PyObject *pending, int64_t session,
@@ -30,7 +30,7 @@ static PyObject *newest(PyObject *fetch, PyObject *wanted, PyObject *partition, 
     PyObject *records = AT(tail, tail_newest), *key = AT(wanted, wanted_key);
     if (!PyTuple_CheckExact(key) || PyTuple_GET_SIZE(key) != 2 || !PyBytes_CheckExact(PyTuple_GET_ITEM(key, 0))
         || PyBytes_GET_SIZE(PyTuple_GET_ITEM(key, 0)) != ID_BYTES || !whole(PyTuple_GET_ITEM(key, 1), &index)
-        || !PyBytes_CheckExact(records) || PyBytes_GET_SIZE(records) > NEWEST_BYTES_MAX)
+        || !PyBytes_CheckExact(records) || PyBytes_GET_SIZE(records) > TWO_BYTE_LENGTH_MAX)
         return NULL;
     Py_ssize_t size = PyBytes_GET_SIZE(records);
     int long_size = size + 1 >= 128;

@@ -255,12 +255,12 @@ static int is_at_end(PyObject *wanted, const Wish *wish)
 static int use_session(const Lane *lane, PyObject *session, const Wish *wish)
 {
     PyObject *id = AT(session, interest_number);
-    int64_t now;
-    if (now_ms(lane, &now) < 0)
+    double now;
+    if (monotonic(lane, &now) < 0)
         return -1;
     Py_INCREF(session);
     int failed = PyDict_DelItem(lane->sessions, id) < 0 || PyDict_SetItem(lane->sessions, id, session) < 0
-                 || put_whole(session, interest_touched, now) < 0
+                 || put_whole(session, interest_touched, (int64_t)(now * 1000)) < 0
                  || put_whole(session, interest_epoch, (int64_t)wish->session_epoch + 1) < 0;
     Py_DECREF(session);
     return failed ? -1 : 0;

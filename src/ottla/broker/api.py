@@ -147,6 +147,13 @@ class Pending:
             return
         self.send(parts)
 
+    def serve_in_steps(self, request: Message) -> bool:
+        """Have the request that this is the reply to served in steps, if it is for a connection; that is mute."""
+        if self.connection is None:
+            return False
+        self._dispatcher.long.begin(request, self._route, self.connection, self)
+        return True
+
     def fail(self, error: Exception) -> None:
         """Give up on the request, for what was to answer it has broken: its client loses the connection."""
         if self.connection is None:

@@ -112,6 +112,7 @@ class Broker:
         self.alive: frozenset[int] = frozenset()
         self.last_failure: BaseException | None = None
         self.failures = 0
+        self.unclean_elections = 0
         # By connection: the requests that wait at the quorum (quorum_door.py).
         self.quorum_waiting: dict[Connection, dict[Callable[[Message], None], None]] = {}
 

@@ -115,3 +115,8 @@ class Seat(Generic[M]):
     def is_stale(self) -> bool:
         """Whether the partition is no longer led here, or in another epoch (K5)."""
         return self.partition.refusal is not None or self.partition.leader_epoch != self.leader_epoch
+
+
+def unwritable(place: str, name: Hashable, error: BrokerError) -> str:
+    """Say that what is due for a name stays undone; it is tried again, so this is not to be said every time."""
+    return f"{place}: what is due for {name!r:.100} cannot be written, and is tried again: {error.message}"

@@ -26,8 +26,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
-from ottla.broker.complaint import place_of
-from ottla.broker.coordinator_seat import Around, Kept, M, Seat
+from ottla.broker.complaint import Complaints, place_of
+from ottla.broker.coordinator_seat import Around, Kept, M, Seat, unwritable
 from ottla.broker.timing import Timing
 from ottla.partition.journal import PartitionJournal, Replay, check_batch
 from ottla.replicated.decision import Decision
@@ -85,6 +85,7 @@ class Coordinators(Generic[M]):
         # Long work of machines, of which one has its turn at a time.
         self._work: deque[_Work[M]] = deque()
         self.loads = Timing()
+        self._complain = Complaints(self._report, self._clock.monotonic)
         # By how much the wall clock is ahead of the one that never jumps.
         self._ahead_ms = self._clock.now_ms() - int(self._clock.monotonic() * 1000)
 
@@ -334,11 +335,9 @@ class Coordinators(Generic[M]):
 
         journal = seat.journal = PartitionJournal(seat.partition, self._kept.codec, committed)
         rules = HostRules(
-            self._kept.name_of,
-            self._deadline_s,
-            self._around.late,
-            self._broke,
+            self._kept.name_of, self._deadline_s, self._around.late, self._broke,
             lambda error: self._diverged(seat, error),
+            lambda name, error: self._complain(unwritable(self._place(seat), name, error)),
         )
         host = seat.host = Host(seat.machine, journal, self._around.perform, _said, rules)
         # What is read may not be durable yet, as a marker that was just written; nobody else would say when it is.

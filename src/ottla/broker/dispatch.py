@@ -180,6 +180,7 @@ class Dispatcher:
                 connections.settle_due()
             kind = type(reply)
             if kind is Pending:
+                connections.spend(self.now() - began)
                 reply.attach(connection, self, route, correlation_id, began)  # type: ignore[union-attr]
                 return
             if kind is list:
@@ -191,7 +192,9 @@ class Dispatcher:
         except Exception as error:  # noqa: BLE001  # the fault is ours, or of a kind Kafka has no code for
             self.failed(connection, route, error)
             return
-        route.took(self.now() - began)
+        seconds = self.now() - began
+        connections.spend(seconds)
+        route.took(seconds)
 
     def _put_off(
         self, request: Any, route: Route, connection: Connection, correlation_id: int, began: float
@@ -201,11 +204,14 @@ class Dispatcher:
         pending.attach(connection, self, route, correlation_id, began)
 
         def handle() -> None:
+            started = self.now()
             try:
                 reply = route.handle(request, route.version, connection, self._broker)
             except Exception as error:  # noqa: BLE001
                 self.failed(connection, route, error)
                 return
+            finally:
+                self._connections.spend_outside(connection, self.now() - started)
             if isinstance(reply, Pending):
                 # It takes the place that was kept for it: what an answer holds is counted under its own name.
                 if connection.owed:

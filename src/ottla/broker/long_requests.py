@@ -6,12 +6,13 @@ L2  A connection whose long request is under way is mute, so that it has no more
     served once this is answered.
 L3  A request whose client has gone is given up at its next step.
 L4  The bytes that wait count in the budget of requests.
+L5  A short request whose handler sees that its answer will be long is served likewise (`serve_in_steps`).
 
     add() --its turn--> decode --> steps of the handler --> encode, piece by piece --> answered, unmute()
 """
 
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from ottla.channel.connection import Connection
 
 RUNNING_MAX = 2
+# Answers a request in one turn.
+AtOnce = Callable[[], Message | Pending]
 PIECE = 500  # elements of an answer that are encoded in a turn
 
 
@@ -59,6 +62,10 @@ class LongRequests:
             connection.wait_for_room(lambda: self._wait(request))
         else:
             self._wait(request)
+
+    def begin(self, request: Message, route: "Route", connection: "Connection", pending: Pending) -> None:
+        """Serve a short request whose answer will be long, for which `pending` stands already."""
+        self._wait(LongRequest(bytearray(), route, connection, pending, self, request))
 
     def _wait(self, request: "LongRequest") -> None:
         heappush(self._waiting, (request.size_bytes, next(self._numbers), request))
@@ -103,10 +110,34 @@ class LongRequests:
         return route.long(route.handle, request, route.version, connection, self._broker)
 
 
+def serve_in_steps(
+    request: Message, connection: "Connection", broker: "Broker", at_once: AtOnce
+) -> Pending:
+    """Return what a handler answers that has seen that its answer will be long (L5).
+
+    If it turns out that the answer is for somebody within this process, it is made `at_once`.
+    """
+    pending = Pending()
+    connection.mute()
+
+    def begin() -> None:
+        if pending.serve_in_steps(request):
+            return
+        connection.unmute()
+        reply = at_once()
+        if isinstance(reply, Pending):
+            reply.then(pending.resolve, pending.fail)
+        else:
+            pending.resolve(reply)
+
+    broker.call_soon(begin)
+    return pending
+
+
 class LongRequest:
     """One request, from its bytes to its answer."""
 
-    __slots__ = ("_all", "_connection", "_data", "_pending", "_route", "_steps", "size_bytes")
+    __slots__ = ("_all", "_connection", "_data", "_pending", "_request", "_route", "_steps", "size_bytes")
 
     def __init__(
         self,
@@ -115,7 +146,10 @@ class LongRequest:
         connection: "Connection",
         pending: Pending,
         all: LongRequests,
+        request: Message | None = None,
     ) -> None:
+        """`data` is what is to be decoded, unless the `request` is there."""
+        self._request = request
         self.size_bytes = len(data)
         self._data = data
         self._route = route
@@ -148,11 +182,13 @@ class LongRequest:
 
     def _serve(self) -> Generator[None, None, None]:
         route, connection = self._route, self._connection
-        try:
-            request, _ = route.decode(self._data, 0, len(self._data))
-        except ProtocolError as error:
-            self._all.malformed(connection, error)
-            return
+        request, self._request = self._request, None
+        if request is None:
+            try:
+                request, _ = route.decode(self._data, 0, len(self._data))
+            except ProtocolError as error:
+                self._all.malformed(connection, error)
+                return
         if self._drop in connection.on_close:
             connection.on_close.remove(self._drop)
         self._drop()

@@ -5,9 +5,13 @@ X4  A marker in a partition of `__consumer_offsets` also tells the groups of tha
 X5  The coordinator hears that a transaction is over once all its markers are durable. A partition that the metadata no
     longer has needs none; what a broker says of it is not enough, for that may know less, or have had it moved away.
 X6  Whatever else keeps a marker from being written passes: only those that are missing are written again.
+X7  A turn of the loop writes some markers for all transactions that end, and they take turns: one that has thousands of
+    partitions holds up neither other requests nor the end of another transaction. Where each goes is asked when it is
+    written.
 """
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -16,6 +20,8 @@ from ottla.partition.table import PartitionTable
 from ottla.wire.control import end_transaction_batch
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+
+MARKERS_A_TURN = 50
 
 Place = tuple[str, int]  # topic, partition
 Written = Callable[[ErrorCode], None]
@@ -51,12 +57,19 @@ class Markers:
         elsewhere: Callable[[str, int], Peer | None],
         exists: Callable[[str, int], bool],
         report: Callable[[str], object],
+        call_soon: Callable[[Callable[[], None]], object],
     ) -> None:
         """`elsewhere` is the way to the leader of a partition that is led by another broker.
 
         `exists` says whether the metadata knows a partition; `report` tells an operator.
         """
         self._report = report
+        self._call_soon = call_soon
+        self._writing: deque[Generator[None, None, None]] = (
+            deque()
+        )  # what is left of each end of a transaction
+        self._left = MARKERS_A_TURN
+        self._is_scheduled = False
         self._elsewhere = elsewhere
         self._exists = exists
         self._table = table
@@ -97,12 +110,35 @@ class Markers:
             )
 
     def write_all(self, partitions: Iterable[Place], marker: Marker, finished: Finished) -> None:
-        """Append a marker to each partition; `finished` hears which have to be tried again.
+        """Append a marker to each partition, some a turn (X7); `finished` hears which have to be tried again.
 
         It is not called at all when a later producer or coordinator has taken over: the end is theirs to write.
         """
-        places = [place for place in partitions if self._exists(*place)]
-        left = len(places)
+        self._writing.append(self._write_each(tuple(partitions), marker, finished))
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Write what this turn has room for, a marker of each transaction after the other."""
+        while self._writing and self._left:
+            writing = self._writing.popleft()
+            self._left -= 1
+            for _ in writing:
+                self._writing.append(writing)
+                break
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._call_soon(self._next_turn)
+
+    def _next_turn(self) -> None:
+        self._is_scheduled = False
+        self._left = MARKERS_A_TURN
+        if self._writing:
+            self._go_on()
+
+    def _write_each(
+        self, places: tuple[Place, ...], marker: Marker, finished: Finished
+    ) -> Generator[None, None, None]:
+        left = 1 + len(places)  # one for this
         again: list[Place] = []
         fenced = False
 
@@ -116,10 +152,13 @@ class Markers:
             if left == 0 and not fenced:
                 finished(tuple(again))
 
-        if not places:
-            finished(())
         remote: dict[Peer, list[Place]] = {}
-        for place in places:
+        for number, place in enumerate(places):
+            if number:
+                yield
+            if not self._exists(*place):
+                written(place, ErrorCode.NONE)
+                continue
             peer = self._elsewhere(*place)
             if peer is None:
                 self.write(*place, marker, partial(written, place))
@@ -127,6 +166,9 @@ class Markers:
                 remote.setdefault(peer, []).append(place)
         for peer, theirs in remote.items():
             _write_there(peer, theirs, marker, written, self._report)
+        left -= 1
+        if left == 0 and not fenced:
+            finished(tuple(again))
 
 
 def _write_there(

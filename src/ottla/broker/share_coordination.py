@@ -149,6 +149,8 @@ class ShareCoordination:
         def gone(outcome: list[Deleted] | BrokerError) -> None:
             if isinstance(outcome, BrokerError):
                 refuse(outcome)
+            elif not outcome:
+                self._broker.call_soon(delete)  # there are more offsets than one step removes
             else:
                 self.letters.forget(group_id)
                 done(outcome[0])

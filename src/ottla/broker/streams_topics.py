@@ -59,7 +59,7 @@ class StreamsTopics:
                     for topic in outcome.topics
                     if topic.error_code not in _MADE
                 }
-            until_ms = self._broker.clock.now_ms() + patience_ms
+            until_ms = int(self._broker.clock.monotonic() * 1000) + patience_ms
             for name, (code, message) in failed.items():
                 self._note(name, _Failure(message or code.name, until_ms))
 
@@ -70,7 +70,7 @@ class StreamsTopics:
     def _note(self, name: str, failure: _Failure) -> None:
         failures = self._failures
         if len(failures) >= _FAILURES_MAX:
-            now = self._broker.clock.now_ms()
+            now = int(self._broker.clock.monotonic() * 1000)
             failures = {each: known for each, known in failures.items() if known.until_ms > now}
             if len(failures) >= _FAILURES_MAX:
                 del failures[min(failures, key=lambda each: failures[each].until_ms)]
@@ -81,7 +81,7 @@ class StreamsTopics:
         failure = self._failures.get(name)
         if failure is None:
             return None
-        if failure.until_ms <= self._broker.clock.now_ms():
+        if failure.until_ms <= int(self._broker.clock.monotonic() * 1000):
             del self._failures[name]
             return None
         return failure.reason

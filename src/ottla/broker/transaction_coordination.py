@@ -83,6 +83,7 @@ class TransactionCoordination:
             broker.other_leader,
             lambda topic, index: broker.image.partition(topic, index) is not None,
             report,
+            broker.call_soon,
         )
         kept = Kept(
             TRANSACTIONS.name, KINDS, self._make, _name_of, self._write_timeout_ms, check=_check

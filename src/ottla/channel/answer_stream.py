@@ -195,7 +195,9 @@ class AnswerStream(asyncio.BufferedProtocol):
                 self._kept_bytes -= kept.pop(first)
         if not ready:
             if reply is not None and reply.parts is not None and owed:
-                self.keep(reply, sum(map(len, reply.parts)))
+                size = sum(map(len, reply.parts))
+                self.keep(reply, size)
+                self.connections.turn_cost += size
         elif self._corked is not None:
             self._cork(ready)
         else:

@@ -65,6 +65,7 @@ class Budget:
         "aborted",
         "bytes_max",
         "first_share",
+        "is_crowded",
         "is_full",
         "modest_max",
         "queued",
@@ -88,6 +89,7 @@ class Budget:
         self._first: Holder | None = None  # who may go on though there is no room, so that somebody always can
         self._waking = False
         self._checking = False
+        self.is_crowded: Callable[[], bool] = lambda: False  # whether the loop has had enough for this turn
 
     @property
     def holders(self) -> int:
@@ -154,7 +156,7 @@ class Budget:
     def _wake(self) -> None:
         self._waking = False
         left = _WOKEN_A_TURN
-        while self._waiting and left and self._may_go_on():
+        while self._waiting and left and self._may_go_on() and not self.is_crowded():
             left -= 1
             self._next()
         self.is_full = self.total >= self.bytes_max or bool(self._waiting)

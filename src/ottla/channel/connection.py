@@ -10,7 +10,8 @@ C5  A peer that does not read its replies, or has too many requests open, is not
 C6  A peer that sends many requests at once is served some of them, or a megabyte of answers, then the others have their
     turn (law A3 of `connections.py`).
 C7  Whoever waited for what a read brought is answered once all its frames are served, and before the sender: a record
-    goes to its readers first, then the producer hears of it. Only where more than DUE_A_TURN wait do the others follow.
+    goes to its readers first, then the producer hears of it. Only where more than DUE_A_TURN wait, or they are given
+    more than eight megabytes, do the others follow (law A3).
 C8  What all connections hold of answers that are ready, and of requests that are not whole, stays within two budgets
     (`budget.py`).
 C10 No frame is served within the serving of another, or while those who waited for it are answered: what is left of
@@ -28,7 +29,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ottla.channel.answer_stream import AnswerStream
-from ottla.channel.connections import LIGHT, NEW, TURN_COST_MAX, Connections
+from ottla.channel.connections import TURN_COST_MAX, Connections
+from ottla.channel.turns import LIGHT, NEW
 
 _SIZE = struct.Struct(">i")
 _unpack_size = _SIZE.unpack_from
@@ -58,6 +60,7 @@ class Connection(AnswerStream):
         "peer",
         "rank",
         "session",
+        "spent",
         "touched",
     )
 
@@ -71,6 +74,7 @@ class Connection(AnswerStream):
         self.touched = connections.tick
         self.backlog: bytearray | None = None
         self.rank = NEW  # among those who are put off
+        self.spent = 0  # on it, as far as it counts among those who are put off
         self.is_put_off = False
         self.closed_tick = 0  # at which it was closed
         self._receive = connections.receive

@@ -8,19 +8,23 @@ A2  No flood of clients shuts out the other brokers, where these have a listener
 
 A3  Nobody waits for the many requests of others: a turn of the loop serves about eight megabytes of answers; what is
     read then, and whatever was left of those before, is served in the turns that follow, a megabyte each, and in them
-    first who has asked for little, then who is new. A byte that has to be encoded counts as several of records.
+    first who has asked for little, then who is new, then the others by what they have cost (`turns.py`). A byte that
+    has to be encoded counts as several of records, and the time that a request has taken counts as well, since what is
+    dear may have a small answer, or none yet.
+    Those who waited for what a read has brought are answered likewise: 512 of them or eight megabytes with the read,
+    512 or a megabyte in each turn after it, in the order in which they were woken.
 
 Answers that are ready and requests that are not whole are limited in bytes (`budget.py`).
 """
 
 import asyncio
 import sys
-from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ottla.channel.budget import Budget, RequestBudget, Timer
 from ottla.channel.receive_buffer import ReceiveBuffer
+from ottla.channel.turns import LIGHT, NEW, Turns
 from ottla.world.network import Push
 
 if TYPE_CHECKING:
@@ -33,8 +37,9 @@ _HELD_BYTES_MIN = 16 << 10  # the same while little is left of the budget
 TURN_COST_MAX = 1 << 20
 LOOP_COST_MAX = 8 << 20
 LIGHT_COST_MAX = 64 << 10
+COST_A_SECOND = 200 * TURN_COST_MAX  # of serving: what takes 5 ms ends a turn, whatever it is answered
+_QUICK_S = 100e-6  # what takes less is not counted: 64 frames of it are as long as a turn may be
 DUE_A_TURN = 512  # who waited for what a read has brought
-LIGHT, NEW, HEAVY = range(3)  # who asked for little when last served, who was not served yet, who asked for much
 
 
 class Connections:
@@ -42,8 +47,8 @@ class Connections:
 
     __slots__ = (
         "_is_scheduled",
-        "_put_off",
         "_soon",
+        "_turns",
         "accepted",
         "answers",
         "at_end",
@@ -84,11 +89,11 @@ class Connections:
         self.call_soon = call_soon
         self.answers = Budget(answer_bytes_max, call_soon, call_later)
         self.requests = RequestBudget(max(request_bytes_max, frame_bytes_max), call_soon, call_later)
-        self.turn_cost = 0  # of answers made in the read under way
+        self.turn_cost = 0  # of what was served in the read under way
         self.crowded = False  # whether the loop has had enough for this turn
         self.loop_cost = 0
-        # Who goes on in the next turns of the loop, by rank.
-        self._put_off: tuple[deque[Connection], ...] = (deque(), deque(), deque())
+        self._turns = Turns()
+        self.answers.is_crowded = lambda: self.crowded
         self._is_scheduled = False
         self._soon: list[Callable[[], None]] = []  # what was asked for outside of a read
         self.pusher = pusher
@@ -179,27 +184,54 @@ class Connections:
 
     def _call_soon(self) -> None:
         due, self._soon = self._soon, []
-        self._call_back(due)
+        self.due, self.turn_cost = [], 0  # so that whoever may go on now has a turn of its own (C10 of a connection)
+        try:
+            self._call_back(due, TURN_COST_MAX)
+        finally:
+            more, self.due = self.due, None
+            for callback in more or ():
+                self.soon(callback)
 
     def settle_due(self) -> None:
         """Call back all who asked for it during the read under way; where they are too many for a turn, the first."""
         due, self.due = self.due, []
-        self._call_back(due or [])
+        self._call_back(due or [], LOOP_COST_MAX)
 
-    def _call_back(self, due: list[Callable[[], None]]) -> None:
-        called = 0
+    def _call_back(self, due: list[Callable[[], None]], cost_max: int) -> None:
+        called = cost = 0
         try:
             for callback in due[:DUE_A_TURN]:
                 called += 1
+                before = self.turn_cost
                 callback()
+                cost += self.turn_cost - before
+                if cost > cost_max:
+                    break
         finally:
-            if len(due) > called:  # too many for a turn, or one has broken, which is no reason to forget the others
-                self.call_soon(lambda: self._call_back(due[called:]))
+            if len(due) > called:  # too much for a turn, or one has broken, which is no reason to forget the others
+                if not self._soon:
+                    self.call_soon(self._call_soon)
+                self._soon += due[called:]
+
+    def spend(self, seconds: float) -> None:
+        """Count the time that a request has taken of the loop, by a clock that stands still in a simulation."""
+        if seconds > _QUICK_S:
+            self.turn_cost += int(seconds * COST_A_SECOND)
 
     def turn_over(self, connection: "Connection") -> None:
         """Count what the read under way has cost, now that all its frames, or enough of them, are served."""
         cost = self.turn_cost
-        connection.rank = LIGHT if cost <= LIGHT_COST_MAX else HEAVY
+        connection.rank = LIGHT if cost <= LIGHT_COST_MAX else NEW
+        self._charge(connection, cost)
+
+    def spend_outside(self, connection: "Connection", seconds: float) -> None:
+        """Count the time of a request that was served outside of a read."""
+        if seconds > _QUICK_S:
+            self._charge(connection, int(seconds * COST_A_SECOND))
+
+    def _charge(self, connection: "Connection", cost: int) -> None:
+        if cost > LIGHT_COST_MAX:
+            self._turns.charge(connection, cost)
         self.loop_cost += cost
         if self.loop_cost > LOOP_COST_MAX and not self.crowded:
             self.crowded = True
@@ -210,7 +242,7 @@ class Connections:
         if connection.is_put_off:
             return
         connection.is_put_off = True
-        self._put_off[connection.rank].append(connection)
+        self._turns.add(connection)
         self._schedule()
 
     def _schedule(self) -> None:
@@ -221,16 +253,14 @@ class Connections:
     def _next_turn(self) -> None:
         self._is_scheduled = self.crowded = False
         self.loop_cost = 0
+        turns = self._turns
+        turns.begin()
         try:
-            for queue in self._put_off:
-                left = len(queue)
-                while left and self.loop_cost <= TURN_COST_MAX:
-                    left -= 1
-                    connection = queue.popleft()
-                    connection.is_put_off = False
-                    self._let_go_on(connection)
+            while self.loop_cost <= TURN_COST_MAX and (connection := turns.pop()) is not None:
+                connection.is_put_off = False
+                self._let_go_on(connection)
         finally:
-            if any(self._put_off):
+            if turns:
                 self._schedule()
 
     def _let_go_on(self, connection: "Connection") -> None:

@@ -2,13 +2,13 @@
 
 from ottla.channel.connection import FRAMES_A_TURN, Connection
 from ottla.channel.connections import (
-    LIGHT,
     LIGHT_COST_MAX,
     LOOP_COST_MAX,
     TURN_COST_MAX,
     Connections,
 )
 from ottla.channel.receive_buffer import ReceiveBuffer
+from ottla.channel.turns import LIGHT
 from ottla.world.network import Pusher
 
 try:

@@ -59,9 +59,11 @@ async def _document(admin: Admin) -> dict[str, Any]:
     replicas = Counter(node for each in partitions for node in each.replicas)
     sizes = await _sizes(admin, [each.id for each in cluster.brokers if not each.is_fenced])
     features = await admin.features.describe()
+    # What brokers say of the controller to clients may be any broker, which passes requests on.
+    quorum = await admin.cluster.quorum()
     return {
         "cluster": cluster.id,
-        "controller": cluster.controller,
+        "controller": quorum.leader,
         "topics": len(listed),
         "partitions": len(partitions),
         "under_replicated": sum(len(each.in_sync) < len(each.replicas) for each in partitions),
@@ -71,7 +73,7 @@ async def _document(admin: Admin) -> dict[str, Any]:
                 "host": each.host,
                 "port": each.port,
                 "rack": each.rack,
-                "controller": each.id == cluster.controller,
+                "controller": each.id == quorum.leader,
                 "fenced": each.is_fenced,
                 "leaders": leaders[each.id],
                 "replicas": replicas[each.id],
@@ -79,7 +81,7 @@ async def _document(admin: Admin) -> dict[str, Any]:
             }
             for each in cluster.brokers
         ],
-        "quorum": _quorum(await admin.cluster.quorum()),
+        "quorum": _quorum(quorum),
         "features": [
             {
                 "feature": name,

@@ -30,15 +30,18 @@ Ottla {version}: a cluster of {count} nodes.
   Kafka clients  {bootstrap}
   data           {data}, one directory a node, with its server.properties
 
-Ctrl-C stops it; the data stays. To see it go on without a node: kill -9 {pid}
+Ctrl-C stops it; the data stays.{kill}
 """
+KILL = " To see it go on without a node: kill -9 {pid}"
+# With fewer, those that are left are no majority.
+KILLABLE_MIN = 3
 
 
 def start_cluster(options: argparse.Namespace) -> int:
     """Prepare the directories, and run all nodes until told to stop, or until one fails to start."""
     data = Path(options.data).absolute()
     files = prepare(data, options.nodes, options.port)
-    return asyncio.run(_run(data, files, options.port, options.nodes))
+    return asyncio.run(_run(data, files, options.port))
 
 
 def node_properties(data: Path, id: int, count: int, port: int) -> dict[str, str]:
@@ -82,32 +85,61 @@ def prepare(data: Path, count: int, port: int) -> list[Path]:
             format_storage(disk, RealClock(), entropy, wish)
         except (FormatError, IdentityError) as error:
             raise CommandError(str(error), "choose another directory with --data") from None
+        except OSError as error:
+            what = f"{error.filename}: {error.strerror}"
+            raise CommandError(what, "choose another directory with --data") from None
         path = data / f"node-{id}" / "server.properties"
         path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
         files.append(path)
     return files
 
 
-async def _run(data: Path, files: list[Path], port: int, count: int) -> int:
+async def _run(data: Path, files: list[Path], port: int) -> int:
     loop = asyncio.get_running_loop()
     end = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, end.set)
     nodes = [
         await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "ottla.cli.main", "server", str(path), start_new_session=True
+            *(sys.executable, "-m", "ottla.cli.main", "server", str(path)),
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,
         )
         for path in files
     ]
-    bootstrap = ",".join(f"{HOST}:{port + number}" for number in range(count))
-    print(
-        GREETING.format(version=__version__, count=count, bootstrap=bootstrap, data=data, pid=nodes[0].pid),
-        flush=True,
-    )
     stopping = asyncio.ensure_future(_stop(end, nodes))
+    greeting = asyncio.ensure_future(_greet(data, port, nodes))
     codes = await asyncio.gather(*(_watch(number, node) for number, node in enumerate(nodes, 1)))
     stopping.cancel()
+    await greeting
     return OK if end.is_set() or not any(codes) else FAILED
+
+
+async def _greet(data: Path, port: int, nodes: list[asyncio.subprocess.Process]) -> None:
+    """Once every node serves or has ended, say where those are that serve; hand on what nodes print."""
+    serving = await asyncio.gather(*map(_hand_on_line, nodes))
+    there = [number for number, serves in enumerate(serving) if serves]
+    if there:
+        bootstrap = ",".join(f"{HOST}:{port + number}" for number in there)
+        kill = KILL.format(pid=nodes[there[0]].pid) if len(there) >= KILLABLE_MIN else ""
+        words = GREETING.format(
+            version=__version__, count=len(nodes), bootstrap=bootstrap, data=data, kill=kill
+        )
+        print(words, end="", flush=True)
+    await asyncio.gather(*map(_hand_on_all, nodes))
+
+
+async def _hand_on_line(node: asyncio.subprocess.Process) -> bool:
+    """Print the line by which a node says that it serves; False when it ends without one."""
+    assert node.stdout is not None
+    line = await node.stdout.readline()
+    print(line.decode(errors="backslashreplace"), end="", flush=True)
+    return bool(line)
+
+
+async def _hand_on_all(node: asyncio.subprocess.Process) -> None:
+    while await _hand_on_line(node):
+        pass
 
 
 async def _stop(end: asyncio.Event, nodes: list[asyncio.subprocess.Process]) -> None:

@@ -1,6 +1,8 @@
 """`ottla config`: settings of topics, brokers, groups and client metrics."""
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ottla.cli.connection import output_form
@@ -10,6 +12,8 @@ from ottla.cli.running import run_admin
 from ottla.cli.syntax.config import RESOURCE
 from ottla.client import Admin
 from ottla.client.admin.configs import Append, ConfigEntry, Resource, ResourceKind, Subtract
+from ottla.client.errors import Refused
+from ottla.wire.errors import ErrorCode
 
 _KINDS = {
     "topic": ResourceKind.TOPIC,
@@ -65,9 +69,10 @@ def describe_config(options: argparse.Namespace) -> int:
     resource = resource_of(options.resource)
 
     async def command(admin: Admin) -> int:
-        found = await admin.configs.describe(
-            resource, names=options.keys or None, synonyms=options.all, documentation=options.docs
-        )
+        with _hinting(resource):
+            found = await admin.configs.describe(
+                resource, names=options.keys or None, synonyms=options.all, documentation=options.docs
+            )
         unknown = [key for key in options.keys if key not in found[resource]]
         if unknown:
             raise CommandError(f"{resource_text(resource)} has no setting {unknown[0]}", exit_code=MISUSED)
@@ -82,6 +87,18 @@ def describe_config(options: argparse.Namespace) -> int:
         return OK
 
     return run_admin(options, command)
+
+
+@contextmanager
+def _hinting(resource: Resource) -> Iterator[None]:
+    """Say with a command where the brokers are listed; the client says it with a call."""
+    try:
+        yield
+    except Refused as error:
+        is_broker = resource.kind in (ResourceKind.BROKER, ResourceKind.BROKER_LOGGER)
+        if is_broker and error.code is ErrorCode.INVALID_REQUEST and "no such broker" in error.args[0]:
+            error.hint = "ottla cluster info lists the brokers"
+        raise
 
 
 def _row(entry: ConfigEntry, *, docs: bool) -> dict[str, Any]:
@@ -110,7 +127,8 @@ def _alter(options: argparse.Namespace, changes: dict[str, object]) -> int:
     resource = resource_of(options.resource)
 
     async def command(admin: Admin) -> int:
-        await admin.configs.alter({resource: changes}, validate_only=options.dry_run)
+        with _hinting(resource):
+            await admin.configs.alter({resource: changes}, validate_only=options.dry_run)
         return OK
 
     return run_admin(options, command)

@@ -13,6 +13,8 @@ from ottla.cli.profiles import Profile, chosen_profile
 from ottla.world.shell import variable
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
+EXAMPLE = "give HOST:PORT, as in localhost:9092"
+SECURE = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
 # A person waits for the answer, so it comes sooner than after Kafka's minute.
 PATIENCE_MS = 15_000
 PATIENT = {
@@ -28,14 +30,17 @@ class Connection:
     def __init__(self, options: argparse.Namespace) -> None:
         self._profile: Profile = chosen_profile(options.profile)
         self._given = pairs("-X", [*options.first_settings, *options.settings])
-        self.bootstrap: str = (
-            options.bootstrap
-            or self._given.pop("bootstrap.servers", None)
-            or variable("OTTLA_BOOTSTRAP")
-            or self._profile.bootstrap
-            or self._profile.settings.get("bootstrap.servers")
-            or DEFAULT_BOOTSTRAP
+        given = self._given.pop("bootstrap.servers", None)
+        places = (
+            ("-b", options.bootstrap),
+            ("-X bootstrap.servers", given),
+            # An empty variable is the same as none, as everywhere in a shell.
+            ("OTTLA_BOOTSTRAP", variable("OTTLA_BOOTSTRAP") or None),
+            ("the profile's bootstrap", self._profile.bootstrap),
+            ("the profile's bootstrap.servers", self._profile.settings.get("bootstrap.servers")),
         )
+        origin, text = next((each for each in places if each[1] is not None), ("", DEFAULT_BOOTSTRAP))
+        self.bootstrap: str = addresses(origin, text or "")
 
     def settings(self, kind: str, **own: Any) -> dict[str, Any]:
         """Return the settings of a producer, consumer or admin client; `own` are the command's, with _ for dots.
@@ -59,6 +64,30 @@ class Connection:
             # A whole call has no less time than one request of it.
             found["request.timeout.ms"] = found["default.api.timeout.ms"]
         return found
+
+
+def addresses(origin: str, text: str) -> str:
+    """Return a list of host:port; one may be written with its protocol, as brokers write their listeners.
+
+    CommandError for what is no address of a broker; `origin` says who gave it.
+    """
+    found = [_address(origin, each.strip()) for each in text.split(",") if each.strip()]
+    if not found:
+        raise CommandError(f"{origin} is empty", EXAMPLE, exit_code=MISUSED)
+    return ",".join(found)
+
+
+def _address(origin: str, text: str) -> str:
+    protocol, found, rest = text.partition("://")
+    if not found:
+        return text
+    if protocol.upper() in ("HTTP", "HTTPS"):
+        hint = f"a broker speaks Kafka's protocol and not HTTP: {EXAMPLE}"
+        raise CommandError(f"{origin} is {text}, which is a web address", hint, exit_code=MISUSED)
+    if protocol.upper() in SECURE:
+        hint = "TLS and SASL are not there yet: give the address of a plaintext listener"
+        raise CommandError(f"{origin} is {text}, which asks for security", hint, exit_code=MISUSED)
+    return rest
 
 
 def output_form(options: argparse.Namespace) -> str:

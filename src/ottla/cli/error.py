@@ -1,12 +1,14 @@
 """How commands fail: an exit code, a line that says what is wrong, and a hint.
 
-Exit codes: 0 done, 1 it failed, 2 the command line or a setting is wrong, 130 interrupted, 141 nobody reads its output
+Exit codes: 0 done, 1 it failed, 2 the command line or a setting is wrong, 69 something it cannot do without is not
+there, as a port or a package, 130 interrupted, 141 nobody reads its output
 any more, 143 told to end. The last three are what a shell makes of the signals, and nothing is said about them.
 """
 
 import sys
 
 OK, FAILED, MISUSED = 0, 1, 2
+UNAVAILABLE = 69
 INTERRUPTED, CUT_OFF, TERMINATED = 130, 141, 143
 
 

@@ -53,11 +53,15 @@ def _run(options: argparse.Namespace) -> int:
 
 def _explain(error: Exception, options: argparse.Namespace) -> int | None:
     """Say what a client or a setting complains of; anything else is a fault of this program."""
-    from ottla.metadata.settings.error import SettingError
+    from ottla.metadata.settings.error import SettingError, UnknownSetting
 
     if isinstance(error, SettingError):
-        page = "client-settings.md" if "settings" in options else "settings.md"
-        hint = error.hint or f"docs/reference/{page} describes {error.name}"
+        is_client = "settings" in options or options.command == "profile"
+        page = f"docs/reference/{'client-settings.md' if is_client else 'settings.md'}"
+        is_unknown = isinstance(error, UnknownSetting)
+        hint = error.hint or (
+            f"{page} lists all there are" if is_unknown else f"{page} describes {error.name}"
+        )
         return complain(str(error), allowed=error.allowed, hint=hint, exit_code=MISUSED)
 
     from ottla.client.errors import ClientError

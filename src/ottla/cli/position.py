@@ -70,10 +70,11 @@ def parse_position(text: str, now_ms: int) -> Position:
 
 def resolve(position: Position, bounds: Bounds) -> int:
     """Return the offset that a place means, within the bounds of the partition."""
-    return min(max(_offset(position, bounds), bounds.start), bounds.end)
+    return min(max(unbounded(position, bounds), bounds.start), bounds.end)
 
 
-def _offset(position: Position, bounds: Bounds) -> int:
+def unbounded(position: Position, bounds: Bounds) -> int:
+    """Return the offset that a place means, wherever the partition begins and ends."""
     if position.anchor is Anchor.START:
         return bounds.start + position.number
     if position.anchor is Anchor.END:

@@ -2,10 +2,11 @@
 
 import argparse
 
-from ottla.cli.connection import output_form, pairs
+from ottla.cli.connection import addresses, output_form, pairs
 from ottla.cli.error import MISUSED, OK, CommandError
 from ottla.cli.output.printer import Facts, show, show_rows
 from ottla.cli.profiles import NAME, Profile, assign, read_profiles
+from ottla.metadata.settings.error import SettingError
 
 
 def list_profiles(options: argparse.Namespace) -> int:
@@ -52,7 +53,7 @@ def set_profile(options: argparse.Namespace) -> int:
         profiles.current = options.name
     profile = profiles.named.setdefault(options.name, Profile())
     for name, value in pairs("a setting", options.pairs).items():
-        _check(name)
+        _check(name, value)
         try:
             assign(profile, name, value or None)
         except ValueError as error:
@@ -72,12 +73,27 @@ def delete_profile(options: argparse.Namespace) -> int:
     return OK
 
 
-def _check(name: str) -> None:
-    """Refuse a name that no client knows, while it is easy to mend."""
+def _check(name: str, value: str) -> None:
+    """Refuse what no client knows or takes, while it is easy to mend."""
     from ottla.cli.profiles import OWN
-    from ottla.client.settings.resolve import TABLES
+    from ottla.client.settings.resolve import TABLES, typed
     from ottla.metadata.settings.error import UnknownSetting
+    from ottla.metadata.settings.rule import Servers
 
-    everywhere = {each for table in TABLES.values() for each in table}
-    if name not in everywhere and name not in OWN:
-        raise UnknownSetting("client", name, [*OWN, *everywhere])
+    tables = [table for table in TABLES.values() if name in table]
+    if not tables and name not in OWN:
+        raise UnknownSetting("client", name, [*OWN, *{each for table in TABLES.values() for each in table}])
+    if not value:
+        return
+    if name in ("bootstrap", "bootstrap.servers"):
+        Servers().check("bootstrap.servers", tuple(addresses(name, value).split(",")))
+    elif name not in OWN:
+        # It may be of a few kinds of clients, one of which takes it.
+        refusals = []
+        for table in tables:
+            try:
+                typed(table[name], value)
+            except SettingError as error:
+                refusals.append(error)
+        if len(refusals) == len(tables):
+            raise refusals[0]

@@ -1,6 +1,7 @@
 """`ottla quorum describe`, `add-voter` and `remove-voter`."""
 
 import argparse
+import asyncio
 from typing import Any
 
 from ottla.cli.connection import output_form
@@ -11,6 +12,13 @@ from ottla.cli.running import run_admin
 from ottla.cli.terminal import confirm
 from ottla.client import Admin
 from ottla.client.admin import Endpoint, Quorum, QuorumReplica
+from ottla.client.errors import ClientError, Refused
+from ottla.wire.errors import ErrorCode
+from ottla.world.clock import RealClock
+
+# A quorum elects a leader within some seconds.
+LEADER_SECONDS = 10.0
+LOOK_SECONDS = 0.5
 
 _NODES = (
     Column("id", "node"),
@@ -74,11 +82,36 @@ def add_voter(options: argparse.Namespace) -> int:
     async def command(admin: Admin) -> int:
         quorum = await admin.cluster.quorum()
         directory = options.directory or _directory(options.node, quorum.observers, "follows the quorum")
-        await admin.cluster.add_voter(options.node, directory, endpoints)
+        try:
+            await admin.cluster.add_voter(options.node, directory, endpoints)
+        except ClientError as error:
+            # A leader that gave up its role meanwhile does not know what became of it; the one that follows does.
+            voted = any((each.id, each.directory_id) == (options.node, directory) for each in quorum.voters)
+            again = isinstance(error, Refused) and error.code is ErrorCode.DUPLICATE_VOTER
+            if voted or not (error.retriable or again) or not await _votes(admin, options.node, directory):
+                raise
         remark(f"node {options.node} votes, with directory {directory}")
         return OK
 
     return run_admin(options, command)
+
+
+async def _votes(admin: Admin, node: int, directory: str) -> bool:
+    """Say whether a node votes, as soon as there is a leader who knows."""
+    clock = RealClock()
+    deadline = clock.monotonic() + LEADER_SECONDS
+    while True:
+        try:
+            quorum = await admin.cluster.quorum()
+        except ClientError as error:
+            if not error.retriable or clock.monotonic() >= deadline:
+                raise
+        else:
+            if any((each.id, each.directory_id) == (node, directory) for each in quorum.voters):
+                return True
+            if clock.monotonic() >= deadline:
+                return False
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 def remove_voter(options: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ A command that moves many records runs on uvloop, others on the loop that is the
 import argparse
 import asyncio
 import logging
+import re
 import signal
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
@@ -13,7 +14,9 @@ from typing import Any
 from ottla.cli.connection import Connection
 from ottla.cli.error import FAILED, TERMINATED, complain
 from ottla.client import Admin
-from ottla.client.errors import SomeFailed
+from ottla.client.errors import ClientError, Refused, SomeFailed
+
+_UNKNOWN = re.compile(r"Unknown topic config name: ([\w.-]+)")
 
 
 def run(main: Coroutine[Any, Any, int], *, fast: bool = False) -> int:
@@ -57,12 +60,28 @@ def run_admin(options: argparse.Namespace, command: Callable[[Admin], Awaitable[
                 return await command(admin)
             except SomeFailed as some:
                 return complain_of(some)
+            except Refused as error:
+                suggest(error)
+                raise
 
     return run(main())
 
 
+def suggest(error: ClientError) -> None:
+    """Have an error that names a setting nobody knows say which one is near."""
+    found = _UNKNOWN.search(error.args[0])
+    if found is None or error.hint:
+        return
+    from ottla.metadata.settings.error import closest
+    from ottla.metadata.settings.topic import TOPIC
+
+    error.hint = closest(found[1], TOPIC) or "docs/reference/settings.md lists all there are"
+
+
 def complain_of(some: SomeFailed) -> int:
     """Say what went wrong with each thing, and each hint once."""
+    for error in some.errors.values():
+        suggest(error)
     hints = dict.fromkeys(error.hint for error in some.errors.values() if error.hint)
     for error in some.errors.values():
         complain(error.args[0])

@@ -5,13 +5,12 @@ import sys
 from collections.abc import Callable
 
 from ottla import __version__
-from ottla.cli.error import MISUSED, CommandError
+from ottla.cli.error import CommandError
+from ottla.cli.properties import overrides, read_properties
 from ottla.node.node import Node
-from ottla.node.properties import PropertiesError, parse_properties
-from ottla.node.server import run
+from ottla.node.server import Beside, run
 from ottla.node.settings import Settings
 from ottla.node.storage import StartError
-from ottla.world.disk import RealDisk
 
 
 def run_server(options: argparse.Namespace) -> int:
@@ -22,10 +21,10 @@ def run_server(options: argparse.Namespace) -> int:
     return serve(settings, announce)
 
 
-def serve(settings: Settings, ready: Callable[[Node], None]) -> int:
+def serve(settings: Settings, ready: Callable[[Node], None], beside: Beside | None = None) -> int:
     """Run a node until it is told to stop; CommandError says why it cannot start."""
     try:
-        return run(settings, ready)
+        return run(settings, ready, beside)
     except StartError as error:
         raise CommandError(str(error), error.hint) from None
 
@@ -36,29 +35,6 @@ def announce(node: Node) -> None:
     print(
         f"Ottla {__version__}, node {node.settings.node_id}, cluster {node.cluster_id}: {places}", flush=True
     )
-
-
-def read_properties(path: str) -> dict[str, str]:
-    """The pairs of a properties file; CommandError when it is none."""
-    try:
-        return parse_properties(RealDisk().read_bytes(path))
-    except FileNotFoundError:
-        raise CommandError(f"there is no file {path}", "ottla dev needs no file", exit_code=MISUSED) from None
-    except PropertiesError as error:
-        raise CommandError(f"{path}: {error}", exit_code=MISUSED) from None
-
-
-def overrides(pairs: list[str]) -> dict[str, str]:
-    """The pairs behind `--override key=value`."""
-    found = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.strip():
-            raise CommandError(
-                f"--override {pair} is not key=value", "--override num.partitions=3", exit_code=MISUSED
-            )
-        found[name.strip()] = value.strip()
-    return found
 
 
 def warn(settings: Settings) -> None:

@@ -4,7 +4,7 @@ import argparse
 import re
 
 from ottla.cli.error import FAILED, MISUSED, OK, CommandError
-from ottla.cli.server import read_properties
+from ottla.cli.properties import read_properties
 from ottla.log.identity import IdentityError, read_identity
 from ottla.metadata.feature import METADATA_VERSIONS, release_level
 from ottla.node.settings import Settings
@@ -102,7 +102,7 @@ def prepare(settings: Settings, options: argparse.Namespace) -> int:
         for line in format_storage(RealDisk(), RealClock(), RealEntropy(), wish):
             print(line)
     except FormatError as error:
-        raise CommandError(str(error)) from None
+        raise CommandError(str(error), error.hint) from None
     return OK
 
 

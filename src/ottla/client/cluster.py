@@ -31,7 +31,7 @@ _CANONICAL = "resolve_canonical_bootstrap_servers_only"
 
 
 class Leader(NamedTuple):
-    """Who leads a partition, since which epoch, and who else has a copy."""
+    """The leader of a partition, its epoch, and the brokers with replicas."""
 
     node: int
     epoch: int

@@ -1,9 +1,9 @@
-"""What can go wrong for a client, and what to do about it.
+"""The errors of clients.
 
-E1  Whatever a client raises is a ClientError, or a SettingError for a setting that cannot be.
-E2  `retriable` says whether the same call may succeed later without anybody changing anything. What is retriable has
-    been retried already, until the time for it was up.
-E3  `hint` says what to do, where there is something to say.
+E1  Every error that a client raises is a ClientError, or a SettingError for a setting with a value that is not allowed.
+E2  `retriable` says whether the same call may succeed later. The client has already retried such a call until its
+    timeout.
+E3  `hint` says what to do, where something can be done.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,10 @@ from ottla.wire.errors import ErrorCode
 
 
 class ClientError(Exception):
-    """A client could not do what it was asked."""
+    """The base class of all errors of clients.
+
+    `retriable` says whether the same call may succeed later. `hint` says what to do, or is empty.
+    """
 
     retriable: bool = False
 
@@ -27,7 +30,7 @@ class ClientError(Exception):
 
 
 class Refused(ClientError):
-    """A broker answered with an error code."""
+    """A broker answered with an error code, which is in `code`."""
 
     def __init__(
         self, code: ErrorCode, message: str | None = None, *, about: str = "", hint: str = ""
@@ -39,75 +42,78 @@ class Refused(ClientError):
 
 
 class Fenced(Refused):
-    """Another client has taken over the identity of this one, which can do nothing any more but close."""
+    """Another client uses the same transactional.id or group.instance.id. This client can only be closed."""
 
 
 class Disconnected(ClientError):
-    """The connection to a broker ended, or could not be made."""
+    """The connection to a broker was lost, or could not be opened."""
 
     retriable = True
 
 
 class TimedOut(ClientError):
-    """There was no answer in time. What was asked may have happened all the same."""
+    """A call did not finish before its timeout. The broker may have carried out the request nevertheless."""
 
     retriable = True
 
 
 class NoBroker(TimedOut):
-    """No broker could be reached in time."""
+    """No broker could be reached before the timeout."""
 
 
 class Unsupported(ClientError):
-    """The broker does not serve this request, or not in a version that can express it."""
+    """The broker does not support this request, or only in a version that is too old for it."""
 
 
 class Malformed(ClientError):
-    """A broker sent bytes that make no sense."""
+    """A broker sent bytes that are not valid in Kafka's protocol."""
 
 
 class Closed(ClientError):
-    """The client was closed, so nothing can be asked of it any more."""
+    """The client is closed."""
 
 
 class BufferFull(ClientError):
-    """There is no room for another record."""
+    """The buffer of the producer (buffer.memory) has no room for another record."""
 
     retriable = True
 
 
 class TopicUnknown(ClientError):
-    """A topic, or a partition of it, is not known to this client yet."""
+    """The client does not know this topic, or this partition, yet."""
 
     retriable = True
 
 
 class RecordTooLarge(ClientError):
-    """A record is larger than this client, or the broker, takes."""
+    """A record is larger than the producer (max.request.size) or the broker allows."""
 
 
 class SerializationFailed(ClientError):
-    """A serializer could not make bytes of a key or value, or a deserializer nothing of its bytes."""
+    """A serializer or deserializer failed, or a part of a record has the wrong type."""
 
 
 class Aborted(ClientError):
-    """The record was part of a transaction that was aborted before it was sent."""
+    """The record was not sent, because its transaction was aborted."""
 
 
 class MustAbort(ClientError):
-    """The transaction cannot be committed any more: abort it, and begin another. `__cause__` says what happened."""
+    """The transaction has failed. Abort it and begin another. `__cause__` is the error that made it fail."""
 
 
 class WrongState(ClientError):
-    """The call does not fit the state the client is in; the message says which call is missing."""
+    """The call is not allowed in the current state of the client. The message says what to do first."""
 
 
 class NoOffset(ClientError):
-    """A partition has no position, and `auto.offset.reset` does not say where to begin."""
+    """A partition has no offset to read from, and `auto.offset.reset` is none."""
 
 
 class SomeFailed(ClientError):
-    """Several things were asked for at once, and not all succeeded: `errors` and `results` have the keys asked for."""
+    """A call about several things failed for some of them.
+
+    `errors` has an error for each key that failed, and `results` has the result of each key that did not.
+    """
 
     def __init__(self, errors: Mapping[Any, ClientError], results: Mapping[Any, Any]) -> None:
         first = "; ".join(str(error).partition("\n")[0] for error in tuple(errors.values())[:3])
@@ -119,7 +125,7 @@ class SomeFailed(ClientError):
 
 
 class CommitFailed(ClientError):
-    """The group has moved on without this member, so its offsets were not committed."""
+    """The offsets were not committed, because the group was rebalanced without this member."""
 
 
 def refused(code: int, message: str | None = None, *, about: str = "", hint: str = "") -> Refused:

@@ -21,7 +21,7 @@ from ottla.wire.record import Headers
 
 @runtime_checkable
 class Serializer(Protocol):
-    """Makes bytes of data, knowing where they go."""
+    """A serializer that knows the topic and the headers of the record."""
 
     def serialize(self, topic: str, headers: Headers, data: Any) -> bytes | None:
         """Return the bytes of `data`, or None for a null."""
@@ -30,10 +30,10 @@ class Serializer(Protocol):
 
 @runtime_checkable
 class Deserializer(Protocol):
-    """Makes data of bytes, knowing where they come from."""
+    """A deserializer that knows the topic and the headers of the record."""
 
     def deserialize(self, topic: str, headers: Headers, data: bytes) -> Any:
-        """Return what `data` stands for."""
+        """Return the value that `data` stands for."""
         ...
 
 

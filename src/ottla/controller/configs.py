@@ -3,11 +3,14 @@
 A1  All changes to one resource stand or fall together; resources stand or fall alone.
 A2  What is checked is the whole configuration that would result, not the change.
 A3  A broker's change is recorded even when the value stays, since it tells the broker to load files anew.
+A4  Groups and subscriptions to client metrics have settings whether anybody knows them or not. How many of them have
+    some, and how long names and values are, is bounded, since every node keeps all of it for good.
 """
 
 import enum
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from ottla.controller.names import invalid_name
 from ottla.controller.view import View, check_size
@@ -34,6 +37,53 @@ VALUE_CHARACTERS_MAX = 32_767
 SETTINGS_MAX = 1_000  # of one resource in a request, which are decided at once
 MIN_ISR = "min.insync.replicas"
 CORDONED = "cordoned.log.dirs"
+RESOURCE_NAME_MAX = 1_024  # characters, of a group or subscription that has settings
+
+
+class Bound(NamedTuple):
+    """How much there may be of resources that need not exist (A4)."""
+
+    noun: str
+    resources_max: int
+    value_characters_max: int
+
+
+BOUNDS = {
+    ConfigType.GROUP: Bound("group", 10_000, 255),
+    ConfigType.CLIENT_METRICS: Bound("client metrics subscription", 1_000, 4_096),
+}
+
+
+class Room:
+    """How many more resources may get their first settings in a request (A4)."""
+
+    def __init__(self, view: View) -> None:
+        self._configs = view.image.configs
+        self._new: Counter[int] = Counter()
+
+    def check(self, resource: Resource, changes: Mapping[str, str | None]) -> None:
+        """Refuse settings for which there is no room, else count their resource."""
+        kind, name = resource
+        bound = BOUNDS.get(kind)  # type: ignore[call-overload]  # of an int
+        values = [value for value in changes.values() if value is not None]
+        if bound is None or not values:
+            return
+        if len(name) > RESOURCE_NAME_MAX:
+            raise _invalid_request(
+                f"A {bound.noun} with settings has a name of at most {RESOURCE_NAME_MAX} characters."
+            )
+        if any(len(value) > bound.value_characters_max for value in values):
+            raise _invalid_config(
+                f"A setting of a {bound.noun} has at most {bound.value_characters_max} characters."
+            )
+        if name in self._configs.of_kind(kind):
+            return
+        if len(self._configs.of_kind(kind)) + self._new[kind] >= bound.resources_max:
+            raise _invalid_request(
+                f"There are settings of {bound.resources_max} {bound.noun}s, which is as many as there may be: "
+                f"delete those of {bound.noun}s that are gone."
+            )
+        self._new[kind] += 1
 
 
 class Operation(enum.IntEnum):
@@ -50,7 +100,7 @@ def incremental_alter_configs(
 ) -> Decision[IncrementalAlterConfigsResponse]:
     """Change single values and leave the others."""
     times = Counter((each.resource_type, each.resource_name) for each in request.resources)
-    responses = []
+    responses, room = [], Room(view)
     records: list[Message] = []
     for each in request.resources:
         resource = (each.resource_type, each.resource_name)
@@ -66,7 +116,9 @@ def incremental_alter_configs(
                 config.name: _changed(view, resource, config.name, config.config_operation, config.value)
                 for config in each.configs
             }
-            records += _alter(view, resource, changes)
+            altered = _alter(view, resource, changes)
+            room.check(resource, changes)
+            records += altered
         except BrokerError as error:
             response.error_code, response.error_message = error.code, error.message
         check_size(records)
@@ -78,7 +130,7 @@ def incremental_alter_configs(
 def alter_configs(view: View, request: AlterConfigsRequest) -> Decision[AlterConfigsResponse]:
     """Replace whole configurations: what is not named falls back to its default."""
     times = Counter((each.resource_type, each.resource_name) for each in request.resources)
-    responses = []
+    responses, room = [], Room(view)
     records: list[Message] = []
     for each in request.resources:
         resource = (each.resource_type, each.resource_name)
@@ -92,7 +144,9 @@ def alter_configs(view: View, request: AlterConfigsRequest) -> Decision[AlterCon
             for config in each.configs:
                 wanted.pop(config.name, None)  # so that what is named comes after what is dropped
                 wanted[config.name] = config.value
-            records += _alter(view, resource, wanted)
+            altered = _alter(view, resource, wanted)
+            room.check(resource, wanted)
+            records += altered
         except BrokerError as error:
             response.error_code, response.error_message = error.code, error.message
         check_size(records)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sized
 
 from ottla.controller.census import Census
 from ottla.controller.names import Collisions
-from ottla.metadata.config import DEFAULT_BROKER, ConfigType, Resource
+from ottla.metadata.config import DEFAULT_BROKER, ConfigType
 from ottla.metadata.directory import MIGRATING, UNASSIGNED
 from ottla.metadata.fold import Change
 from ottla.metadata.image import Image
@@ -58,7 +58,7 @@ class View:
         self._defaults: Mapping[str, Value] = {}
         self._defaults_of: BrokerValues | None = None
         self._rules: dict[str, tuple[int, bool]] = {}
-        self._rules_of: Mapping[Resource, Mapping[str, str]] | None = None
+        self._rules_of: tuple[object, object] | None = None  # settings of topics and of brokers
 
     def follow(self, change: Change) -> None:
         """Take a step from one image to the next."""
@@ -109,9 +109,10 @@ class View:
 
     def _rules_for(self, topic: str) -> tuple[int, bool]:
         """What elections ask of a topic's settings, worked out once while the settings stay."""
-        configs = self.image.configs.by_resource
-        if self._rules_of is not configs:
-            self._rules_of = configs
+        configs = self.image.configs
+        topics, brokers = configs.of_kind(ConfigType.TOPIC), configs.of_kind(ConfigType.BROKER)
+        if self._rules_of is None or self._rules_of[0] is not topics or self._rules_of[1] is not brokers:
+            self._rules_of = topics, brokers
             self._rules = {}
         rules = self._rules.get(topic)
         if rules is None:

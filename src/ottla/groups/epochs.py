@@ -21,6 +21,7 @@ class EpochGroup(Generic[M]):
         "assignment_epoch",
         "assignment_timestamp",
         "epoch",
+        "held_bytes",
         "id",
         "members",
         "metadata_hash",
@@ -34,6 +35,8 @@ class EpochGroup(Generic[M]):
         self.assignment_epoch = 1
         self.assignment_timestamp = 0
         self.members: dict[str, M] = {}
+        # What its members' names, and those of a topology, take in memory (`member_budget.py`).
+        self.held_bytes = 0
         # The version of the topics the hash was last computed for, and the epoch the group then had. An epoch above
         # ours means that its record was never written.
         self.refreshed = (-1, 0)

@@ -7,11 +7,12 @@ together.
 from collections.abc import Collection, Iterable
 
 from ottla.groups.classic.group import ClassicGroup, Phase
+from ottla.groups.description import ALL, some
 from ottla.groups.group import Group
 from ottla.groups.offsets import Offsets
 from ottla.groups.shelf import Shelf
 from ottla.replicated.decision import Decision
-from ottla.replicated.keyed import KeyedRecord
+from ottla.replicated.steps import STEP_BYTES
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.delete_groups import DeleteGroupsResponse
 from ottla.wire.messages.describe_groups import DescribeGroupsResponse
@@ -22,6 +23,9 @@ Described = DescribeGroupsResponse.DescribedGroup
 Deleted = DeleteGroupsResponse.DeletableGroupResult
 
 _NOT_FOUND_SINCE = 6
+# How many offsets one step removes, and how long their records are at most, or nearly.
+_TOMBSTONES_MAX = 5_000
+_TOMBSTONES_BYTES = 4 * STEP_BYTES
 # What a group is called that is not there.
 _DEAD = "Dead"
 
@@ -47,36 +51,41 @@ class Listing:
             ]
         )
 
-    def describe(self, group_ids: Iterable[str], version: int) -> Decision[list[Described]]:
+    def describe(
+        self, group_ids: Iterable[str], version: int, members: slice = ALL
+    ) -> Decision[list[Described]]:
         """Serve DescribeGroups, versions 0 to 6, which knows classic groups alone."""
-        return Decision([self._describe(group_id, version) for group_id in group_ids])
+        return Decision([self._describe(group_id, version, members) for group_id in group_ids])
 
     def delete(self, group_ids: Iterable[str]) -> Decision[list[Deleted]]:
         """Serve DeleteGroups, versions 0 to 3: groups go with their offsets, if nobody is in.
 
-        The state of a share group's partitions is another coordinator's, and is to be deleted before.
+        The state of a share group's partitions is another coordinator's, and is to be deleted before. A group of which
+        nothing is said has more offsets than one step removes: it is to be named again.
         """
         results = []
-        records: list[KeyedRecord] = []
+        records: list[object] = []
         for group_id in dict.fromkeys(group_ids):
             try:
-                records += self._gone(group_id)
-                results.append(Deleted(group_id=group_id))
+                group = self._shelf.groups.get(group_id)
+                if group is None:
+                    raise BrokerError(ErrorCode.GROUP_ID_NOT_FOUND)
+                group.check_delete()
             except BrokerError as error:
                 results.append(Deleted(group_id=group_id, error_code=error.code))
-        return Decision(results, tuple(records))
+                continue
+            most = min(_TOMBSTONES_MAX, 1 + _TOMBSTONES_BYTES // (100 + len(group_id))) - len(records)
+            gone = self._offsets.tombstones(group_id, max(most, 0))
+            records += gone
+            if len(gone) < most:
+                records += group.tombstones()
+                results.append(Deleted(group_id=group_id))
+        return Decision(results, tuple(records), any_length=True)
 
-    def _gone(self, group_id: str) -> list[KeyedRecord]:
-        group = self._shelf.groups.get(group_id)
-        if group is None:
-            raise BrokerError(ErrorCode.GROUP_ID_NOT_FOUND)
-        group.check_delete()
-        return self._offsets.tombstones(group_id) + group.tombstones()
-
-    def _describe(self, group_id: str, version: int) -> Described:
+    def _describe(self, group_id: str, version: int, members: slice) -> Described:
         group = self._shelf.groups.get(group_id)
         if isinstance(group, ClassicGroup):
-            return _described(group)
+            return _described(group, members)
         if version < _NOT_FOUND_SINCE:
             return Described(group_id=group_id, group_state=_DEAD)
         message = f"Group {group_id} not found."
@@ -99,7 +108,7 @@ def _listed(group: Group) -> Listed:
     )
 
 
-def _described(group: ClassicGroup) -> Described:
+def _described(group: ClassicGroup, members: slice) -> Described:
     # Between two generations what members say of themselves depends on a protocol that is not chosen yet.
     protocol = group.protocol_name if group.phase is Phase.STABLE else None
     return Described(
@@ -116,6 +125,6 @@ def _described(group: ClassicGroup) -> Described:
                 member_metadata=b"" if protocol is None else member.metadata(protocol),
                 member_assignment=member.assignment,
             )
-            for member in group.members.values()
+            for member in some(group, members)
         ],
     )

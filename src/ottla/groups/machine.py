@@ -2,12 +2,14 @@
 
 G1  A name is of one kind of group at a time; commands of the classic protocol go to whichever kind the group is of.
 G2  A record changes the state of the part it belongs to, and of no other, whether it is live or replayed.
-G3  A timer whose records the journal refuses is not lost: it is due again a little later.
+G3  A timer whose records the journal refuses is not lost: it is due again a little later. Nor is one lost that was due
+    together with one that breaks.
 G4  In one step of time a group is dealt with once, so that every decision sees the records of the one before. What is
     said of changes that need no record does not depend on records of others: the journal may refuse those.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple, Protocol
 
@@ -25,9 +27,9 @@ from ottla.groups.share.groups import ShareGroups
 from ottla.groups.shelf import Shelf, TimerKey
 from ottla.groups.streams import records as streams_records
 from ottla.groups.streams.groups import StreamsGroups
-from ottla.replicated.decision import Decision, Effect
-from ottla.replicated.keyed import Client, KeyedRecord, Kinds
-from ottla.replicated.steps import Steps
+from ottla.replicated.decision import Decision, Effect, together
+from ottla.replicated.keyed import Client, KeyedRecord, Kinds, stored_bytes
+from ottla.replicated.steps import STEP_BYTES, Steps
 from ottla.wire.message import Message
 from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from ottla.wire.messages.join_group import JoinGroupRequest
@@ -44,7 +46,8 @@ _EPOCHS = {
     ShareGroupMetadataKey.api_key: Kind.SHARE,
     StreamsGroupMetadataKey.api_key: Kind.STREAMS,
 }
-# How soon what the journal refused is tried again, and how many records one step of time may come to.
+# How soon what the journal refused is tried again, and how many records one step of time may come to, if they have no
+# more than STEP_BYTES.
 _RETRY_MS = 1_000
 _RECORDS_MAX = 500
 
@@ -114,8 +117,8 @@ class Groups:
             kind: pair for part in parts for kind, pair in part.kinds.items()
         }
         self._leads = False
-        # Timers to be set off again unless this record is applied.
-        self._retried: tuple[KeyedRecord, list[TimerKey]] | None = None
+        # Timers that are set off again unless a record is applied: by the identity of that record, which is kept.
+        self._retried: dict[int, tuple[KeyedRecord, TimerKey]] = {}
         # What is to be said for changes that needed no record, while others of the same step did.
         self._unsaid: list[Effect] = []
 
@@ -164,10 +167,10 @@ class Groups:
 
     def apply(self, offset: int, record: KeyedRecord) -> None:
         """Take in one record."""
-        if self._retried is not None and self._retried[0] is record:
-            for key in self._retried[1]:
-                self.shelf.timers.cancel(key)
-            self._retried = None
+        if self._retried:
+            retried = self._retried.pop(id(record), None)
+            if retried is not None:
+                self.shelf.timers.cancel(retried[1])
         kind = record.key.api_key
         if kind in OFFSET_KINDS:
             self.offsets.apply(offset, record)
@@ -216,51 +219,59 @@ class Groups:
         if self._unsaid:
             unsaid, self._unsaid = self._unsaid, []
             return Decision(None, (), tuple(unsaid))
+        recorded = self._recorded(now)
+        if not recorded:
+            unsaid, self._unsaid = self._unsaid, []
+            return Decision(None, (), tuple(unsaid))
+        return together(recorded)
+
+    def _recorded(self, now: int) -> list[Decision[None]]:
+        """Return what is due and needs records, as much of it as a step may write; the rest is due at once."""
         timers = self.shelf.timers
         recorded: list[Decision[None]] = []
-        retried: list[TimerKey] = []
+        self._retried = {}
         busy: set[str] = set()
-        count = 0
-        for key in timers.due(now):
-            if key[1] in busy or count >= _RECORDS_MAX:
+        count = size_bytes = 0
+        due = iter(timers.due(now))
+        for key in due:
+            if key[1] in busy or count >= _RECORDS_MAX or size_bytes >= STEP_BYTES:
                 timers.set(key, now)
                 continue
-            decision = self._expire(key, now)
+            try:
+                decision = self._expire(key, now)
+            except Exception:
+                # Others come first now, and then this one alone breaks.
+                timers.set(key, now if recorded else now + _RETRY_MS)
+                for other in due:
+                    timers.set(other, now)
+                if recorded:
+                    break
+                raise
             if not decision.records:
                 self._unsaid += decision.after
                 continue
             recorded.append(decision)
             busy.add(key[1])
             count += len(decision.records)
+            size_bytes += stored_bytes(decision.records)
             if key not in timers:
                 timers.set(key, now + _RETRY_MS)
-                retried.append(key)
-        if not recorded:
-            unsaid, self._unsaid = self._unsaid, []
-            return Decision(None, (), tuple(unsaid))
-        together = _together(recorded)
-        first = together.records[0]
-        assert isinstance(first, KeyedRecord)
-        self._retried = (first, retried)
-        return together
+                first = decision.records[0]
+                assert isinstance(first, KeyedRecord)
+                self._retried[id(first)] = first, key
+        return recorded
 
     def _expire(self, key: TimerKey, now: int) -> Decision[None]:
         if key[0] == "offsets":
-            return self.offsets.expire(key, now)
-        return self._parts[key[0]].groups.expire(key, now)
+            decision = self.offsets.expire(key, now)
+        else:
+            decision = self._parts[key[0]].groups.expire(key, now)
+        # Whatever time asks for has been let in, so it is written however long it is.
+        return replace(decision, any_length=True) if decision.records else decision
 
     def _is_consumers(self, group_id: str) -> bool:
         group = self.shelf.groups.get(group_id)
         return group is not None and group.kind is Kind.CONSUMER
-
-
-def _together(decisions: Sequence[Decision[None]]) -> Decision[None]:
-    records: list[object] = []
-    after: list[Effect] = []
-    for decision in decisions:
-        records += decision.records
-        after += decision.after
-    return Decision(None, tuple(records), tuple(after))
 
 
 def group_of(key: Message) -> str:

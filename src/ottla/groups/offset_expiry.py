@@ -17,9 +17,11 @@ from ottla.groups.offset_records import Committed, Place, tombstone
 from ottla.groups.shelf import Shelf, TimerKey
 from ottla.replicated.decision import Decision
 from ottla.replicated.keyed import KeyedRecord
+from ottla.replicated.steps import STEP_BYTES
 
-# How many offsets one step may remove, so that what it writes stays well below the limit of a batch.
+# How many offsets one step may remove, if their records have no more than STEP_BYTES.
 TOMBSTONES_MAX = 1_000
+_TOMBSTONE_BYTES = 50  # without names
 _AT_ONCE = 0
 _SOON_MS = 100
 _MINUTE_MS = 60_000
@@ -86,10 +88,12 @@ class Expiry:
         """Return the tombstones of what has expired, and when to look at what is left; None if that is nothing."""
         records: list[KeyedRecord] = []
         due = None
+        size_bytes = 0
         for topic, partitions in self._ledger.topics(group.id).items():
             is_read = group.subscribes_to(topic)
+            tombstone_bytes = _TOMBSTONE_BYTES + len(group.id) + len(topic)
             for partition, committed in partitions.items():
-                if len(records) == TOMBSTONES_MAX:
+                if len(records) == TOMBSTONES_MAX or size_bytes > STEP_BYTES:
                     return records, now + _SOON_MS
                 place = Place(group.id, topic, partition)
                 expires = None if is_read else self._expires_at(group, committed, now)
@@ -97,6 +101,7 @@ class Expiry:
                     expires = max(committed.commit_timestamp + self._retention_ms, next_check)
                 elif expires <= now:
                     records.append(tombstone(place))
+                    size_bytes += tombstone_bytes
                     continue
                 due = expires if due is None else min(due, expires)
         return records, due

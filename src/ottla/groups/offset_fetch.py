@@ -82,7 +82,7 @@ def fetch(shelf: Shelf, ledger: Ledger, asked: Asked, version: int, *, require_s
     by_id = version >= _TOPIC_IDS_SINCE
     topics = asked.topics
     if topics is None:
-        topics = _all_topics(shelf, ledger, asked.group_id, by_id=by_id) if known else []
+        topics = all_topics(shelf, ledger, asked.group_id, version) if known else []
     found = []
     for topic in topics:
         name = topic.name
@@ -104,8 +104,9 @@ def fetch(shelf: Shelf, ledger: Ledger, asked: Asked, version: int, *, require_s
     return Found(group_id=asked.group_id, topics=found)
 
 
-def _all_topics(shelf: Shelf, ledger: Ledger, group_id: str, *, by_id: bool) -> list[AskedTopic]:
+def all_topics(shelf: Shelf, ledger: Ledger, group_id: str, version: int) -> list[AskedTopic]:
     """Return every topic with an offset; asked by id, those that are gone have none to be told under."""
+    by_id = version >= _TOPIC_IDS_SINCE
     found = []
     for name, partitions in ledger.topics(group_id).items():
         facts = shelf.topics.find(name) if by_id else None

@@ -7,6 +7,7 @@ X3  A commit by a classic member counts as a heartbeat, unless the members wait 
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 
 from ottla.groups.classic.group import ClassicGroup, Phase
 from ottla.groups.classic.groups import ClassicGroups
@@ -22,7 +23,7 @@ from ottla.groups.offset_commit import (
     wishes,
 )
 from ottla.groups.offset_expiry import Expiry
-from ottla.groups.offset_fetch import Asked, Found, fetch
+from ottla.groups.offset_fetch import Asked, AskedTopic, Found, all_topics, fetch
 from ottla.groups.offset_ledger import Ledger
 from ottla.groups.offset_records import Committed, Place, commit_record, committed_of, place_of, tombstone
 from ottla.groups.shelf import Shelf, TimerKey
@@ -30,7 +31,7 @@ from ottla.groups.streams.group import StreamsGroup
 from ottla.groups.topics import TopicFacts
 from ottla.replicated.decision import Decision
 from ottla.replicated.keyed import KeyedRecord
-from ottla.replicated.steps import RECORD_COST, Piece, Steps, in_steps
+from ottla.replicated.steps import Piece, Steps, cost_of, in_steps
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from ottla.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -173,11 +174,11 @@ class Offsets:
                 if name in deleted:
                     for partition in tuple(ledger.topics(group).get(name, ())):
                         place = Place(group, name, partition)
-                        yield RECORD_COST, (tombstone(place),) if goes(place, ledger.find(place)) else ()
+                        yield cost_of(group), (tombstone(place),) if goes(place, ledger.find(place)) else ()
         for place, committed in tuple(ledger.pending()):
             if place.topic in deleted and goes(place, committed):
                 is_there = ledger.is_open(place) or ledger.find(place) == committed
-                yield RECORD_COST, (tombstone(place),) if is_there else ()
+                yield cost_of(place.group), (tombstone(place),) if is_there else ()
 
     def _gone(self) -> Iterator[Piece]:
         ledger, find = self._ledger, self._shelf.topics.find
@@ -185,7 +186,7 @@ class Offsets:
         def piece(place: Place, committed: Committed) -> Piece:
             facts = find(place.topic)
             stays = facts is not None and committed.topic_id in (ZERO_UUID, facts.id)
-            return (1, ()) if stays else (RECORD_COST, (tombstone(place),))
+            return (1, ()) if stays else (cost_of(place.group), (tombstone(place),))
 
         for group in ledger.groups():
             for place in tuple(ledger.places(group)):
@@ -202,9 +203,17 @@ class Offsets:
         """Return what a group committed, by topic and partition."""
         return self._ledger.topics(group_id)
 
-    def tombstones(self, group_id: str) -> list[KeyedRecord]:
-        """Return the records that remove all offsets of a group."""
-        return [tombstone(place) for place in self._ledger.places(group_id)]
+    def count(self, group_id: str) -> int:
+        """Return how many offsets a group has."""
+        return sum(map(len, self._ledger.topics(group_id).values()))
+
+    def asked_topics(self, group_id: str, version: int) -> list[AskedTopic]:
+        """Return what OffsetFetch for all that a group knows is answered with, as if it had been named."""
+        return all_topics(self._shelf, self._ledger, group_id, version)
+
+    def tombstones(self, group_id: str, most: int) -> list[KeyedRecord]:
+        """Return the records that remove the offsets of a group, or so many of them."""
+        return [tombstone(place) for place in islice(self._ledger.places(group_id), most)]
 
     # The log
 

@@ -10,7 +10,10 @@ from ottla.world.worker import Worker
 
 
 class Deletions:
-    """What is to be removed from one log directory, and when. `warn` hears of what cannot be, and is tried again."""
+    """What is to be removed from one log directory, and when. `warn` hears of what cannot be, and is tried again.
+
+    `now_ms` is a time that only grows, not the wall clock's (`steady_ms`).
+    """
 
     __slots__ = ("_disk", "_waiting", "_warn")
 

@@ -361,7 +361,7 @@ class LogDirectory:
             self.fail(error)
 
     def remove_doomed(self, now_ms: int, worker: Worker) -> None:
-        """Have a worker remove what has waited long enough."""
+        """Have a worker remove what has waited long enough. `now_ms` is of a time that only grows."""
         self._deletions.start(now_ms, worker)
 
     def rest_idle(self) -> None:

@@ -113,15 +113,17 @@ class Log(ReadableLog):
         inspected: Inspected | BrokerError | None = None,
         verification: Verification | None = None,
         allowance: Allowance | None = None,
+        any_length: bool = False,
     ) -> Appended:
         """Give one client batch (or several of the broker's own) the next offsets and write it.
 
         The buffer is stamped in place. BrokerError says why a batch was refused; nothing of it is stored then, and the
         buffer is as it was. PostponedError asks for a look through it in a thread, whose result is `inspected`. With
         `verification` a batch opens a transaction only if that holds. What is decompressed is counted in `allowance`.
+        With `any_length` batches of the broker's own may be longer than `max.message.bytes`.
         """
         if not from_client:
-            return self._append_own(records, leader_epoch, now_ms, transaction_version)
+            return self._append_own(records, leader_epoch, now_ms, transaction_version, any_length=any_length)
         if _append_plain is not None and inspected is None:
             offset = _append_plain(self, records, leader_epoch, now_ms)
             if offset is not None:
@@ -289,7 +291,13 @@ class Log(ReadableLog):
         return Appended(headers[0][0], self.end_offset)
 
     def _append_own(
-        self, records: bytearray | memoryview, leader_epoch: int, now_ms: int, transaction_version: int
+        self,
+        records: bytearray | memoryview,
+        leader_epoch: int,
+        now_ms: int,
+        transaction_version: int,
+        *,
+        any_length: bool,
     ) -> Appended:
         """Write batches of the broker itself: coordinators' records, transaction markers, the quorum's records."""
         config = self._config
@@ -302,7 +310,7 @@ class Log(ReadableLog):
             size = header[1] + LOG_OVERHEAD
             batch = conform_own(view[at : at + size], header, config, now_ms)
             at += size
-            self._admit_own(batch, header, transaction_version)
+            self._admit_own(batch, header, transaction_version, any_length=any_length)
             stamp(batch, 0, offset, leader_epoch)
             header = _unpack_header(batch)
             offset += header[6] + 1
@@ -313,8 +321,8 @@ class Log(ReadableLog):
         self._store(parts[0] if len(parts) == 1 else b"".join(parts), stamped, now_ms)
         return Appended(base_offset, offset, now_ms if config.uses_append_time else -1)
 
-    def _admit_own(self, batch: Bytes, header: Header, transaction_version: int) -> None:
-        if len(batch) > self._config.max_message_bytes:
+    def _admit_own(self, batch: Bytes, header: Header, transaction_version: int, *, any_length: bool) -> None:
+        if len(batch) > self._config.max_message_bytes and not any_length:
             raise BrokerError(
                 ErrorCode.MESSAGE_TOO_LARGE,
                 f"batch of {len(batch)} bytes, max.message.bytes is {self._config.max_message_bytes}",

@@ -37,6 +37,8 @@ from ottla.world.disk import Bytes
 
 # More than any honest batch decompresses to, and little enough to hold in memory.
 RECORDS_BYTES_MAX = 256 << 20
+# Likewise of a compressed batch: each costs some microseconds, and 11 KB may hold 16 M of them.
+RECORDS_MAX = 4 << 20
 
 _SPANS_MAX = 1 << 16  # in a list: enough for any honest batch, and a few megabytes
 
@@ -171,6 +173,8 @@ def read_body(data: bytes, pos: int, batch: Batch) -> bytes:
     try:
         if not crc_ok(data, pos, batch.batch_length + LOG_OVERHEAD):
             raise ProtocolError("its CRC is wrong")
+        if batch.record_count > RECORDS_MAX and batch.codec is not Codec.NONE:
+            raise ProtocolError(f"it has {batch.record_count} records, of {RECORDS_MAX} that are read")
         return record_bytes(data, pos, batch, RECORDS_BYTES_MAX)
     except ProtocolError as error:
         raise _unreadable(batch, error) from None

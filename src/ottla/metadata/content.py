@@ -23,7 +23,7 @@ def records_of(image: Image) -> Iterator[Message]:
         yield TopicRecord(name=topic.name, topic_id=topic.id)
         for index, state in topic.partitions.items():
             yield state.record(topic.id, index)
-    for (kind, resource), values in image.configs.by_resource.items():
+    for (kind, resource), values in image.configs.items():
         for name, value in values.items():
             yield ConfigRecord(resource_type=kind, resource_name=resource, name=name, value=value)
     for entity, quotas in image.quotas.items():

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ottla.metadata.access import Acl, DelegationToken, QuotaEntity, ScramCredential, quota_entity
-from ottla.metadata.config import Configs, ConfigType, Resource
+from ottla.metadata.config import ConfigType, Resource
 from ottla.metadata.error import MetadataError
 from ottla.metadata.feature import (
     KRAFT_VERSION,
@@ -23,7 +23,7 @@ from ottla.metadata.feature import (
 )
 from ottla.metadata.image import NO_PRODUCER_IDS, Image
 from ottla.metadata.registration import Broker, Controller
-from ottla.metadata.topics import PartitionState, Topic, Topics
+from ottla.metadata.topics import RECOVERING, PartitionState, Topic, Topics
 from ottla.wire.message import Message
 from ottla.wire.records import metadata as kafka
 from ottla.wire.uuid import uuid_text
@@ -68,7 +68,7 @@ class Delta:
 
     __slots__ = (
         "_names", "acls", "before", "brokers", "configs", "controllers", "features", "next_producer_id", "quotas",
-        "removed_topics", "scram", "tokens", "topics",
+        "removed_topics", "scram", "tokens", "topics", "unclean_elections",
     )  # fmt: skip
 
     def __init__(self, before: Image) -> None:
@@ -84,6 +84,7 @@ class Delta:
         self.acls: dict[bytes, Acl | None] = {}
         self.scram: dict[tuple[int, str], ScramCredential | None] = {}
         self.tokens: dict[str, DelegationToken | None] = {}
+        self.unclean_elections = 0
         self._names: dict[str, bytes] = {}  # of topics made here
 
     @property
@@ -117,7 +118,7 @@ class Delta:
             _merged(before.brokers, self.brokers),
             _merged(before.controllers, self.controllers),
             self._topics(),
-            Configs(_merged_maps(before.configs.by_resource, self.configs)),
+            before.configs.changed(self.configs),
             _merged_maps(before.quotas, self.quotas),
             before.next_producer_id if next_producer_id == NO_PRODUCER_IDS else next_producer_id,
             _merged(before.acls, self.acls),
@@ -180,6 +181,8 @@ class Delta:
         if state is None:
             raise MetadataError(f"{change.name} has no partition {record.partition_id} to change")
         change.partitions[record.partition_id] = state.changed_by(record)
+        # Only an election of a replica that was not in sync says so; whatever else is changed, it says nothing of it.
+        self.unclean_elections += record.leader_recovery_state == RECOVERING
 
     def _remove_topic(self, record: kafka.RemoveTopicRecord) -> None:
         change = self._touch(record.topic_id)
@@ -189,7 +192,7 @@ class Delta:
         self._names.pop(change.name, None)
         resource = (int(ConfigType.TOPIC), change.name)
         self.configs.pop(resource, None)
-        if known := self.before.configs.by_resource.get(resource):
+        if known := self.before.configs.of(*resource):
             self.configs[resource] = dict.fromkeys(known)
 
     def _clear_elr(self, record: kafka.ClearElrRecord) -> None:

@@ -6,6 +6,7 @@ D4  Applied to `before` it gives an image equal to `after`: nothing that changed
 from collections.abc import Mapping
 from typing import TypeVar
 
+from ottla.metadata.config import Configs, Resource
 from ottla.metadata.delta import Delta, TopicChange
 from ottla.metadata.image import Image
 
@@ -21,7 +22,7 @@ def difference(before: Image, after: Image) -> Delta:
     delta.brokers = _changed(before.brokers, after.brokers)
     delta.controllers = _changed(before.controllers, after.controllers)
     _topics(delta, before, after)
-    delta.configs = _changed_maps(before.configs.by_resource, after.configs.by_resource)
+    delta.configs = _changed_configs(before.configs, after.configs)
     delta.quotas = _changed_maps(before.quotas, after.quotas)
     if after.next_producer_id != before.next_producer_id:
         delta.next_producer_id = after.next_producer_id
@@ -51,6 +52,14 @@ def _topics(delta: Delta, before: Image, after: Image) -> None:
 def _changed(before: Mapping[K, V], after: Mapping[K, V]) -> dict[K, V | None]:
     found: dict[K, V | None] = {key: None for key in before if key not in after}
     found.update({key: value for key, value in after.items() if before.get(key) != value})
+    return found
+
+
+def _changed_configs(before: Configs, after: Configs) -> dict[Resource, dict[str, str | None]]:
+    found: dict[Resource, dict[str, str | None]] = {}
+    for kind in {**before.by_kind, **after.by_kind}:
+        changes = _changed_maps(before.of_kind(kind), after.of_kind(kind))
+        found.update({(kind, name): values for name, values in changes.items()})
     return found
 
 

@@ -8,6 +8,7 @@ from ottla.log.directory import LogDirectory
 from ottla.partition.partition import Partition
 from ottla.partition.upkeep import Chore, for_each
 from ottla.wire.errors import BrokerError
+from ottla.world.clock import steady_ms
 
 if TYPE_CHECKING:
     from ottla.node.node import Node
@@ -26,6 +27,7 @@ class Chores:
 
     def __init__(self, node: "Node") -> None:
         self._node = node
+        self._steady_ms = steady_ms(node.world.clock)
         self._cleaner = Cleaner(node.world.disk, _cleaner_config(node))
         for directory in node.table.directories:
             directory.on_truncation = self._cleaner.truncate
@@ -135,7 +137,7 @@ class Chores:
 
     def _flush(self) -> None:
         """Honour flush.ms: sync what has waited for so long."""
-        now_ms = self._node.world.clock.now_ms()
+        now_ms = self._steady_ms()
 
         def flush(partition: Partition) -> None:
             log, name = partition.log, (partition.topic, partition.index)
@@ -147,8 +149,7 @@ class Chores:
         self._each_partition("flush", flush)
 
     def _remove_doomed(self) -> None:
-        now_ms = self._node.world.clock.now_ms()
-        background = self._node.background
+        now_ms, background = self._steady_ms(), self._node.background
         self._each_directory(lambda directory: directory.remove_doomed(now_ms, background))
 
     def _rest(self) -> None:

@@ -25,12 +25,12 @@ from ottla.broker.fetch_session import FetchSessions
 from ottla.broker.internal_topics import OFFSETS
 from ottla.broker.lane import lane
 from ottla.broker.metrics.page import Page
-from ottla.broker.metrics.server import MetricsServer
 from ottla.broker.served import APIS
 from ottla.broker.share_coordination import ShareCoordination
 from ottla.broker.transaction_coordination import TransactionCoordination
 from ottla.broker.versions import ApiVersions
 from ottla.controller.controller import Controller
+from ottla.http.metrics_server import MetricsServer
 from ottla.log.directory import LogDirectory
 from ottla.metadata.config import ConfigType
 from ottla.metadata.delta import Delta
@@ -59,6 +59,7 @@ from ottla.partition.partition import Flusher, Partition
 from ottla.partition.roles import Roles
 from ottla.partition.table import PartitionTable
 from ottla.wire.errors import BrokerError
+from ottla.world.clock import steady_ms
 
 if TYPE_CHECKING:
     from ottla.channel.connection import Serve
@@ -109,7 +110,7 @@ class Node:
         )
         self._ends.callback(self.quorum.close)
         self._ends.push_async_callback(self._stop_workers)
-        self.roles = Roles(self.settings.node_id, self.world.clock.now_ms, lambda: self.values)
+        self.roles = Roles(self.settings.node_id, steady_ms(self.world.clock), lambda: self.values)
         self.table = self._make_table()
         self.connections = NodeConnections(self.settings, self.values, self.world)
         self._ends.push_async_callback(self.connections.hang_up, self.flusher)
@@ -128,6 +129,7 @@ class Node:
         self.broker.inspector, self.broker.searcher = self.inspector, self.searcher
         self.broker.coordination = Coordination(self.broker, self.world.entropy.uuid, self.report)
         self.table.is_cordoned = lambda directory: is_cordoned(self.broker, directory)
+        self.table.inherited.call_soon = self.world.timers.call_soon
         self.table.report = self.broker.producer_ids.report = self.report
         self.table.is_starting = lambda: not self._started
         self.broker.transactions = TransactionCoordination(
@@ -178,7 +180,7 @@ class Node:
         page = Page(
             self.broker, self.dispatcher, self.world.disk, listeners, __version__, self.connections.controllers
         )
-        metrics = MetricsServer(page, self.world.timers)
+        metrics = MetricsServer(page, self.world.timers, self.problems)
         self._ends.push_async_callback(metrics.stop)
         try:
             await metrics.start(self.world.network, *address)
@@ -213,7 +215,7 @@ class Node:
             entropy=self.world.entropy,
             kraft_version=kraft_version,
             raise_kraft_version=self.quorum.driver.upgrade,
-            now=self.world.clock.now_ms(),
+            now=self.quorum.now_ms(),
         )
 
     def _make_table(self) -> PartitionTable:
@@ -326,6 +328,19 @@ class Node:
         """Ids of the directories that take no new partitions; None before this broker knows its own settings."""
         return cordoned_ids(self.broker) if self.roles.is_registered else None
 
+    def problems(self) -> dict[str, str]:
+        """Return why requests may fail here, by what the problem is with; nothing when they should not."""
+        found = {}
+        own = self.quorum.image.brokers.get(self.settings.node_id)
+        if self.quorum.leader_id < 0:
+            found["controller"] = "no controller is active"
+        if self.settings.is_broker and (own is None or own.fenced):
+            found["broker"] = "it is fenced"
+        for directory in self.directories:
+            if directory.offline is not None:
+                found[directory.path] = f"the data directory is offline: {directory.offline}"
+        return found
+
     def _refused(self, error: BrokerError) -> None:
         if not self._joined.done():
             reason = error.message or error.code.name
@@ -350,6 +365,9 @@ class Node:
         self.roles.throttles.apply(delta, image)
         self.table.apply(delta, image)
         self.broker.adopt(image)
+        if self._joined.done():
+            # What was read at the start had happened before.
+            self.broker.unclean_elections += delta.unclean_elections
         if delta.brokers:
             self.roles.brokers_changed(image)
         if delta.removed_topics:

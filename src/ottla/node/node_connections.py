@@ -28,7 +28,7 @@ _FAREWELL_S = 0.3
 RESERVE_MIN = 128
 """Descriptors that no connection gets, at least, where there are twice as many. A node without topics has 17 open. The
 others are for segments in use with their indexes (other logs close theirs when descriptors run short), the quorum's
-log, state and snapshots, checkpoints, sockets to other nodes, the 64 readers of metrics, and connections that are
+log, state and snapshots, checkpoints, sockets to other nodes, the 16 readers of metrics, and connections that are
 accepted and not refused yet (`socket.listen.backlog.size` of a listener)."""
 _RESERVE_PART = 4  # a node with more descriptors has more partitions, too: it keeps back one in four
 _CONTROLLERS_PART = 8
@@ -44,6 +44,8 @@ class NodeConnections:
         self.controllers = _connections(values, world)
         descriptors_max = world.network.descriptors_max()
         self._limit_by_descriptors(descriptors_max)
+        self._descriptors_max = descriptors_max
+        self._fit_files = world.disk.limit_open(self.files_max)
         self.limit(values)
         asked = values["max.connections"]
         allowed = self.clients.open_max if settings.is_broker else self.controllers.open_max
@@ -82,6 +84,7 @@ class NodeConnections:
         connections = self.controllers if listener in self._settings.controller_names else self.clients
 
         def accept() -> Connection:
+            self._fit_files()
             connection = SwiftConnection(connections, listener, serve)
             connection.session = Session(listener)
             return connection
@@ -114,6 +117,11 @@ class NodeConnections:
         for connection in self.open:
             connection.close()
 
+    def files_max(self) -> int:
+        """Return how many files may be open: half the reserve, and the descriptors that connections do not use."""
+        connections = len(self.clients.open) + len(self.controllers.open)
+        return max(1, self._descriptors_max - connections - _reserve(self._descriptors_max) // 2)
+
     @property
     def open(self) -> list[Connection]:
         """Every connection, of either group."""
@@ -122,8 +130,11 @@ class NodeConnections:
 
 def connections_within(descriptors_max: int) -> int:
     """Return how many connections a node may have, so that enough descriptors are left for everything else."""
-    reserve = max(RESERVE_MIN, descriptors_max // _RESERVE_PART)
-    return descriptors_max - min(reserve, descriptors_max // 2)
+    return descriptors_max - _reserve(descriptors_max)
+
+
+def _reserve(descriptors_max: int) -> int:
+    return min(max(RESERVE_MIN, descriptors_max // _RESERVE_PART), descriptors_max // 2)
 
 
 def _connections(values: BrokerValues, world: World) -> Connections:

@@ -12,6 +12,7 @@ import uvloop
 from ottla.node.node import Node
 from ottla.node.settings import Settings
 from ottla.node.storage import StartError
+from ottla.node.supervision import SupervisedProcess
 from ottla.node.world import real_world
 from ottla.world.network import raise_descriptor_limit
 
@@ -19,14 +20,22 @@ FAILED = 1
 _GARBAGE_THRESHOLDS = (20_000, 20, 50)
 
 
-def run(settings: Settings, ready: Callable[[Node], None] | None = None) -> int:
-    """Serve until SIGTERM or SIGINT, and return the exit code. StartError says why a node cannot start."""
+Beside = Callable[[Node], SupervisedProcess | None]
+
+
+def run(settings: Settings, ready: Callable[[Node], None] | None = None, beside: Beside | None = None) -> int:
+    """Serve until SIGTERM or SIGINT, and return the exit code. StartError says why a node cannot start.
+
+    `beside` gives a process that runs as long as the node serves: it is started after it and stopped before it.
+    """
     raise_descriptor_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(serve(settings, ready))
+        return runner.run(serve(settings, ready, beside))
 
 
-async def serve(settings: Settings, ready: Callable[[Node], None] | None = None) -> int:
+async def serve(
+    settings: Settings, ready: Callable[[Node], None] | None = None, beside: Beside | None = None
+) -> int:
     """Start a node on the running loop, wait for the end, and stop it."""
     loop = asyncio.get_running_loop()
     world = real_world(loop)
@@ -39,6 +48,7 @@ async def serve(settings: Settings, ready: Callable[[Node], None] | None = None)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop, None)
     node = Node(settings, world, stop)
+    companion: SupervisedProcess | None = None
     try:
         start = asyncio.ensure_future(node.start())
         first: set[asyncio.Future[Any]] = {start, end}
@@ -51,12 +61,17 @@ async def serve(settings: Settings, ready: Callable[[Node], None] | None = None)
             gc.set_threshold(*_GARBAGE_THRESHOLDS)
             if ready is not None:
                 ready(node)
+            companion = beside(node) if beside is not None else None
+            if companion is not None:
+                companion.start()
         else:
             start.cancel()
             with contextlib.suppress(asyncio.CancelledError, StartError):
                 await start
         reason = await end
     finally:
+        if companion is not None:
+            await companion.stop()
         await node.stop()
     if reason is not None:
         world.report(f"stopping: {reason}")

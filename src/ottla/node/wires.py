@@ -45,9 +45,15 @@ class QuorumWires:
         self._missed = missed
         self._peers: dict[Address, Peer] = {}  # the one asked longest ago first
         self.gone: set[int] = set()  # who did not answer when last asked
+        self._is_closed = False
 
     def ask(self, node: Node, request: Message, answered: Answered) -> None:
-        """Ask a node; `answered` is called once, in a later turn, with its answer or with why there is none."""
+        """Ask a node; `answered` is called once, in a later turn, with its answer or with why there is none.
+
+        Once this is closed nobody is asked, and nobody answers.
+        """
+        if self._is_closed:
+            return
         address = Address(node.host, node.port)
         peer = self._peers.pop(address, None)
         if peer is None:
@@ -72,6 +78,8 @@ class QuorumWires:
         peer.ask(request, ANSWERS[type(request)], done)
 
     def close(self) -> None:
-        """Ask nobody any more."""
-        for peer in self._peers.values():
+        """Ask nobody any more. Questions that are under way end here, and who hears of that may ask again."""
+        self._is_closed = True
+        peers, self._peers = self._peers, {}
+        for peer in peers.values():
             peer.close()

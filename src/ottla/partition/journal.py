@@ -6,6 +6,8 @@ J3  A step of `Replay` is short, whatever is in the log: a long batch takes seve
 J2  `replay` gives the records in the order of the log, those of a transaction as pending and its marker as its end.
 J4  What a client writes is decoded before the append, by what `Replay` reads it with (`check_batch`), so that no log
     comes to hold what its coordinator cannot read. Records of unknown types are counted, and passed over.
+J5  `max.message.bytes` bounds what clients make a coordinator write. What ends or removes that again is written
+    though it is longer, and though the limit was lowered: it does not get shorter, and would be refused for ever.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,6 +26,7 @@ from ottla.world.disk import Bytes
 _PIECE_BYTES = 256 << 10
 _RECORDS_A_STEP = 4096
 _BATCH_BYTES_MAX = 64 << 20  # which a batch of a coordinator's may hold
+LENGTH_MAX = 32 << 20  # of a batch of our own, however long it has to be
 
 
 class Replica(Protocol):
@@ -66,9 +69,17 @@ class PartitionJournal:
         return self.partition.high_watermark
 
     def append(
-        self, records: Sequence[object], now: int, transactional: tuple[int, int] | None = None
+        self,
+        records: Sequence[object],
+        now: int,
+        transactional: tuple[int, int] | None = None,
+        *,
+        any_length: bool = False,
     ) -> range:
-        """Write the records as one batch; BrokerError if it may or can not be done."""
+        """Write the records as one batch; BrokerError if it may or can not be done.
+
+        With `any_length` it may be as long as `LENGTH_MAX`, whatever the topic's `max.message.bytes` (J5).
+        """
         if self.partition.leader_epoch != self._leader_epoch:
             raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the partition is in another leader epoch")
         stored = [
@@ -84,7 +95,12 @@ class PartitionJournal:
             producer_epoch=producer_epoch,
             transactional=transactional is not None,
         )
-        appended = self.partition.append_own(batch, now)
+        if any_length and len(batch) > LENGTH_MAX:
+            raise BrokerError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"batch of {len(batch)} bytes, and a coordinator writes no more than {LENGTH_MAX}",
+            )
+        appended = self.partition.append_own(batch, now, any_length=any_length)
         self.watch()
         return range(appended.base_offset, appended.end_offset)
 

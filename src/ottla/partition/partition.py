@@ -180,9 +180,17 @@ class Partition:
         return appended
 
     def append_own(
-        self, records: bytearray | memoryview, now_ms: int, transaction_version: int = 0
+        self,
+        records: bytearray | memoryview,
+        now_ms: int,
+        transaction_version: int = 0,
+        *,
+        any_length: bool = False,
     ) -> Appended:
-        """Append batches of the broker itself: coordinators' records, markers of transactions."""
+        """Append batches of the broker itself: coordinators' records, markers of transactions.
+
+        With `any_length` they may be longer than `max.message.bytes`.
+        """
         if self.refusal is not None:
             raise BrokerError(self.refusal.code, self.refusal.message)
         if self.leadership is not None:
@@ -190,7 +198,12 @@ class Partition:
             if self.leadership.is_under_min_isr:
                 raise BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS)
         appended = self.log.append(
-            records, self.leader_epoch, now_ms, from_client=False, transaction_version=transaction_version
+            records,
+            self.leader_epoch,
+            now_ms,
+            from_client=False,
+            transaction_version=transaction_version,
+            any_length=any_length,
         )
         self.bytes_in += len(records)
         self.messages_in += appended.end_offset - appended.base_offset

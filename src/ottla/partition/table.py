@@ -27,6 +27,7 @@ from ottla.metadata.delta import Delta
 from ottla.metadata.directory import is_reserved
 from ottla.metadata.image import Image
 from ottla.metadata.topics import NO_LEADER, PartitionState, Topic
+from ottla.partition.inherited_settings import InheritedSettings
 from ottla.partition.partition import Flusher, Partition
 from ottla.partition.refusal import directory_offline, moved_away, unknown_partition, unknown_topic_id
 from ottla.partition.removal import Removals
@@ -77,6 +78,7 @@ class PartitionTable:
         self._effective = effective
         self._unique = unique
         self._image: Image | None = None
+        self.inherited = InheritedSettings(lambda: effective({}), lambda: self._image, self._reconfigure)
         # Whether a directory takes no new partitions, and whom to tell what an operator should know.
         self.is_cordoned: Callable[[LogDirectory], bool] = lambda directory: False
         self.report: Callable[[str], None] = lambda text: None
@@ -241,13 +243,13 @@ class PartitionTable:
                     config = self._guarded(topic, index, self._put, topic, index, state, image, config)
                 elif (topic.id, index) in self._ids:
                     self._guarded(topic, index, self._remove, topic, index, True)
-        everything = False
+        own = False
         for kind, name in delta.configs:
             if kind == ConfigType.TOPIC:
                 self._configure(image.topics.by_name.get(name), image)
-            everything = everything or kind == ConfigType.BROKER
-        if everything:
-            self.configure_all(image)
+            own = own or (kind == ConfigType.BROKER and name in ("", str(self.node_id)))
+        if own:
+            self.inherited.may_have_changed()
 
     def _guarded(self, topic: Topic, index: int, work: Callable[..., T], *arguments: Any) -> T | None:
         """Do something for one partition (P6)."""
@@ -259,11 +261,6 @@ class PartitionTable:
             way = "".join(traceback.format_exception(error)).rstrip()
             self.report(f"{topic.name}-{index} could not follow the metadata, please report it: {way}")
             return None
-
-    def configure_all(self, image: Image) -> None:
-        """Work every log's settings out again, after the broker's own have changed."""
-        for topic in image.topics.by_name.values():
-            self._configure(topic, image)
 
     def put_strays_aside(self, image: Image) -> list[str]:
         """Rename the directories of logs that the image does not know, and return their new names."""
@@ -290,6 +287,9 @@ class PartitionTable:
 
     def _config_of(self, topic: Topic, image: Image) -> LogConfig:
         return LogConfig.from_settings(self._effective(image.configs.of(ConfigType.TOPIC, topic.name)))
+
+    def _reconfigure(self, topic: Topic, image: Image) -> None:
+        self._guarded(topic, 0, self._configure, topic, image)
 
     def _configure(self, topic: Topic | None, image: Image) -> None:
         if topic is None:

@@ -6,11 +6,13 @@ V2  One sync is under way at a time. What was written meanwhile is synced by the
 V3  The first write or sync that fails ends it: nothing is said any more, and nothing is tried again. A sync that could
     not begin for want of descriptors is none that failed: it begins a moment later.
 V4  A snapshot that is fetched has its name only once it is whole, synced and sound.
-V5  No request and no answer of a peer ends it: one that Raft cannot take in is answered with an error, or taken for
-    none.
+V5  No request and no answer of a peer ends it: what Raft cannot take in is answered with an error, or ignored.
 V6  What is committed or fetched and cannot be taken in ends it as well: the image would stand still for good, and
     nobody would be told. At the start whoever starts it hears the reason.
 V7  A fetched snapshot that cannot be read back is fetched again, unless the disk is to blame.
+V8  An error that our own argument caused (`log/own_fault.py`) is no word about the disk: it is reported, and what met
+    it is done again a moment later, a fetched snapshot from its beginning. Until what a step wanted written is there,
+    no other step happens (V1), and requests are answered with an error. Others then elect another leader.
 
     step(event), append() --> write --> say what may be said --> tell what is committed, and who leads
                       |                 ^
@@ -20,12 +22,11 @@ V7  A fetched snapshot that cannot be read back is fetched again, unless the dis
 import errno
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from ottla.log.files import TRY_AGAIN
 from ottla.log.log import Log
-from ottla.log.own_fault import Bugs
-from ottla.metadata.error import MetadataError
+from ottla.log.own_fault import Bugs, is_own_fault
+from ottla.quorum.download import SnapshotDownload
 from ottla.quorum.election_state import write_election_state
 from ottla.quorum.snapshots import Snapshots
 from ottla.quorum.surroundings import Surroundings
@@ -35,10 +36,8 @@ from ottla.raft.event import (
     Event,
     Failure,
     Gone,
-    Received,
     Request,
     Response,
-    Spoiled,
     Start,
     Synced,
     Tick,
@@ -52,10 +51,8 @@ from ottla.raft.snapshot import Chunk, SnapshotId
 from ottla.wire.apis import BY_KEY
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.message import Message
+from ottla.world.clock import steady_ms
 from ottla.world.disk import NO_DESCRIPTORS, pin_all, unpin_all
-
-if TYPE_CHECKING:
-    from ottla.world.disk import File
 
 _AGAIN_S = 0.1  # how soon a sync that could not begin is tried again
 
@@ -110,8 +107,8 @@ class Driver:
         failed: Callable[[OSError], None],
     ) -> None:
         self._world = world
+        self._now_ms = steady_ms(world.clock)  # elections must not wait for a wall clock that was set back
         self._log = log
-        self._snapshots = snapshots
         self._wires = wires
         self._listener = listener
         self._failed = failed
@@ -121,12 +118,14 @@ class Driver:
         self._stopped = False
         self._is_started = False
         self._alarm: tuple[int, Any] | None = None
-        self._part: File | None = None
         self._appended: bytes | bytearray | None = None  # what stands in the log already
+        self._unwritten: Ready | None = None  # what is tried again a moment later (V8)
+        self._is_cut = False  # whether, of that, only batches are left to be written
         self._events: deque[Event] = deque()
         self._stepping = False
         self.bytes_written = 0
         self.bugs = Bugs(world.warn)
+        self._download = SnapshotDownload(world.disk, snapshots, self.bugs, world.warn)
         self.raft = Raft(settings, DiskView(log, snapshots, world.warn), memory, draw)
 
     def start(self) -> None:
@@ -147,6 +146,10 @@ class Driver:
         """Let an event happen. What happens while another is under way comes after it."""
         if self._stopped:
             return
+        if self._unwritten is not None and isinstance(event, (Request, Tick)):
+            if isinstance(event, Request):
+                _refuse(event)
+            return
         self._events.append(event)
         self.drain()
 
@@ -160,6 +163,7 @@ class Driver:
             raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "This node is stopping.")
         if not self.raft.is_leader:
             raise BrokerError(ErrorCode.NOT_CONTROLLER, "This node does not lead.")
+        self._check_is_written()
         # Before Raft counts on it: a full disk refuses this one decision, and nothing else has changed.
         self._log.append_as_follower(data)
         stepping, self._stepping, self._appended = self._stepping, True, data
@@ -172,6 +176,7 @@ class Driver:
         """Raise kraft.version at once, as the state machine asks in a decision; BrokerError when it cannot be done."""
         if self._stopped:
             raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "This node is stopping.")
+        self._check_is_written()
         stepping, self._stepping = self._stepping, True
         try:
             self._step(Upgrade(kraft_version, validate_only))
@@ -184,7 +189,7 @@ class Driver:
             return
         self._stepping = True
         try:
-            while self._events and not self._stopped:
+            while self._events and not self._stopped and self._unwritten is None:
                 self._step(self._events.popleft())
         finally:
             self._stepping = False
@@ -192,10 +197,12 @@ class Driver:
 
     def _step(self, event: Event) -> None:
         try:
-            ready = self.raft.step(event, self._world.clock.now_ms())
+            ready = self.raft.step(event, self._now_ms())
         except Exception as error:
             if isinstance(event, Request):
-                self._refuse(event, error)
+                # What the step has changed before is written and said with the next one (V5).
+                self.bugs.report(error)
+                _refuse(event)
             elif isinstance(event, Response):
                 self.bugs.report(error)
                 # Whoever sent it is asked again after a moment, like one that did not answer.
@@ -203,10 +210,16 @@ class Driver:
             else:
                 raise
             return
+        if self._appended is not None:
+            ready.append = [data for data in ready.append if data is not self._appended]
+            self.bytes_written += len(self._appended)
+        self._carry_out(ready)
+
+    def _carry_out(self, ready: Ready) -> None:
         try:
             self._write(ready)
         except (OSError, BrokerError) as error:
-            self._fail(error if isinstance(error, OSError) else OSError(error.message))
+            self._not_written(ready, error)
             return
         self._held += [(ready.number, word) for word in ready.send_after_sync]
         for word in ready.send_now:
@@ -227,16 +240,36 @@ class Driver:
         if ready.chunk is not None:
             self._keep(ready.chunk)
 
-    def _refuse(self, request: Request, error: Exception) -> None:
-        """A peer's request broke the step that took it in: a bug to report, and the quorum goes on (V5).
+    def _not_written(self, ready: Ready, error: OSError | BrokerError) -> None:
+        reason = error if isinstance(error, OSError) else error.__cause__
+        if not self._may_try_again(reason):
+            self._fail(error if isinstance(error, OSError) else OSError(error.message))
+            return
+        if isinstance(error, OSError):  # the log has reported its own
+            self.bugs.report(error)
+        assert self._world.call_later is not None
+        self._unwritten = ready
+        self._world.call_later(_AGAIN_S, self._write_again)
 
-        What the step has changed before is written and said with the next one.
-        """
-        self.bugs.report(error)
-        key = request.message.api_key
-        assert key is not None, "only requests are served"
-        reply: Any = request.token
-        reply(BY_KEY[key].response(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
+    def _write_again(self) -> None:
+        ready, self._unwritten = self._unwritten, None
+        if self._stopped or ready is None:
+            return
+        self._stepping = True
+        try:
+            self._carry_out(ready)
+        finally:
+            self._stepping = False
+        self.drain()
+
+    def _may_try_again(self, error: BaseException | None) -> bool:
+        """Whether an error is our own fault (V8). At a start whoever starts it hears of it."""
+        may = isinstance(error, OSError) and is_own_fault(error)
+        return may and self._is_started and self._world.call_later is not None
+
+    def _check_is_written(self) -> None:
+        if self._unwritten is not None:
+            raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, "The last write to the metadata log has failed.")
 
     def stop(self) -> None:
         """Say and write nothing any more."""
@@ -244,9 +277,7 @@ class Driver:
         if self._alarm is not None:
             self._alarm[1].cancel()
             self._alarm = None
-        if self._part is not None:
-            self._part.close()
-            self._part = None
+        self._download.close()
 
     def sync_now(self) -> None:
         """Sync what is written, here and now: at a start, and at an end."""
@@ -255,7 +286,10 @@ class Driver:
         try:
             self._log.sync()
         except OSError as error:
-            self._fail(error)
+            if self._is_started and is_own_fault(error):
+                self.bugs.report(error)
+            else:
+                self._fail(error)
             return
         self._released(self._written)
 
@@ -272,7 +306,23 @@ class Driver:
     def _write(self, ready: Ready) -> None:
         if not ready.is_to_sync:
             return
+        if not self._is_cut:
+            self._prepare(ready)
+            self._is_cut = True
+        while ready.append:
+            self._log.append_as_follower(ready.append[0])
+            self.bytes_written += len(ready.append.pop(0))
+        self._is_cut = False
         self._written = ready.number
+        if not self._syncing:
+            self._syncing = True
+            if self._world.later is None:
+                self._sync()
+            else:
+                self._world.later(self._sync)  # with all that this turn still brings
+
+    def _prepare(self, ready: Ready) -> None:
+        """Write what comes before the batches of a step."""
         log = self._log
         if ready.state is not None:
             membership = self.raft.replica.membership
@@ -283,16 +333,6 @@ class Driver:
             log.truncate_fully_and_start_at(ready.reset_to.offset)
         if ready.truncate_to is not None:
             log.truncate_to(ready.truncate_to)
-        for data in ready.append:
-            if data is not self._appended:
-                log.append_as_follower(data)
-            self.bytes_written += len(data)
-        if not self._syncing:
-            self._syncing = True
-            if self._world.later is None:
-                self._sync()
-            else:
-                self._world.later(self._sync)  # with all that this turn still brings
 
     def _sync(self) -> None:
         if self._stopped:
@@ -333,6 +373,9 @@ class Driver:
         self._log.not_synced()
         if error.errno in NO_DESCRIPTORS and self._world.call_later is not None:
             self._world.call_later(_AGAIN_S, self._sync)  # V3
+        elif self._may_try_again(error):
+            self.bugs.report(error)
+            self._world.call_later(_AGAIN_S, self._sync)  # type: ignore[misc]  # V8
         else:
             self._fail(error)
 
@@ -376,7 +419,7 @@ class Driver:
             self._alarm[1].cancel()
             self._alarm = None
         if deadline is not None:
-            wait_ms = max(1, deadline - self._world.clock.now_ms())
+            wait_ms = max(1, deadline - self._now_ms())
             self._alarm = deadline, self._world.call_later(wait_ms / 1000, self._ring)
 
     def _ring(self) -> None:
@@ -386,44 +429,21 @@ class Driver:
     # Snapshots of others
 
     def _keep(self, chunk: Chunk) -> None:
-        disk, path = self._world.disk, f"{self._snapshots.path(chunk.id)}.part"
         try:
-            if chunk.position == 0:
-                if self._part is not None:
-                    # Of a download that was given up. Only one takes room on the disk.
-                    self._part.close()
-                    disk.remove(self._part.path)
-                disk.remove(path)
-                self._part = disk.open(path)
-            assert self._part is not None, "a snapshot is fetched from its beginning"
-            self._part.append(chunk.data)
-            if chunk.is_last:
-                part, self._part = self._part, None
-                part.sync()
-                self._snapshots.adopt(chunk.id, part)
+            event = self._download.keep(chunk)
         except OSError as error:
             self._fail(error)
             return
-        if not chunk.is_last:
-            return
-        try:
-            # Whether it is sound: its records are folded once it is installed.
-            checkpoint = self._snapshots.read(chunk.id, lambda record: None)
-        except Exception as error:  # noqa: BLE001  # V7
-            if isinstance(error, OSError) and error.errno not in TRY_AGAIN:
-                self._fail(error)
-                return
-            if not isinstance(error, (OSError, MetadataError)):
-                self.bugs.report(error)
-            self._world.warn(f"{error}; it is fetched again")
-            try:
-                self._snapshots.discard(chunk.id)
-            except OSError as failure:
-                self._fail(failure)
-                return
-            self.step(Spoiled(chunk.id))
-            return
-        self.step(Received(chunk.id, checkpoint.kraft_version, checkpoint.voters))
+        if event is not None:
+            self.step(event)
+
+
+def _refuse(request: Request) -> None:
+    """A peer's request cannot be taken in, by a bug of ours."""
+    key = request.message.api_key
+    assert key is not None, "only requests are served"
+    reply: Any = request.token
+    reply(BY_KEY[key].response(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
 
 
 def _broken_off(what: str, error: BaseException) -> OSError:

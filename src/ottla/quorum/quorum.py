@@ -49,6 +49,7 @@ from ottla.replicated.decision import Decision, Machine, Millis
 from ottla.replicated.host import Done, Host
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.message import Message
+from ottla.world.clock import steady_ms
 
 # A stop writes a snapshot when the next start would otherwise have to fold more than this.
 CLOSING_SNAPSHOT_BYTES = 1024 * 1024
@@ -80,6 +81,7 @@ class Quorum(Generic[M]):
 
     def __init__(self, world: Surroundings, settings: QuorumSettings, wires: Wires | None = None) -> None:
         self._world = world
+        self.now_ms = steady_ms(world.clock)  # the time of the machine: for what waits, not for people
         self._settings = settings
         self._wires = wires or Silence()
         self._listeners = Listeners(world.warn)
@@ -250,7 +252,7 @@ class Quorum(Generic[M]):
             error = self._failure
             done(_not_controller() if error is None else _storage_error(error))
             return
-        host.submit(decide, done, self._now())
+        host.submit(decide, done, self.now_ms())
         self._after_append()
 
     def tick(self) -> None:
@@ -258,7 +260,7 @@ class Quorum(Generic[M]):
         if self._failure is not None or self._driver is None:
             return
         if self._host is not None:
-            self._host.expire(self._now())
+            self._host.expire(self.now_ms())
             self._after_append()
         self._snapshot_if_due()
 
@@ -312,7 +314,7 @@ class Quorum(Generic[M]):
             self._appended_image.features.metadata_version,
             self.end_offset,
             self.epoch,
-            now,
+            self._world.clock.now_ms(),
         )
         self.driver.append(data)
         if self._failure is not None:
@@ -325,9 +327,6 @@ class Quorum(Generic[M]):
         """The image with everything appended, committed or not."""
         return self._unpublished[-1].image if self._unpublished else self.image
 
-    def _now(self) -> Millis:
-        return self._world.clock.now_ms()
-
     def _note_bytes(self, size_bytes: int) -> None:
         if self._snapshotting is not None:
             self._snapshotting.bytes_since += size_bytes
@@ -337,7 +336,7 @@ class Quorum(Generic[M]):
             return
         end_offset = self.end_offset
         if end_offset > self._appended_image.offset + 1:
-            self.machine.advance(end_offset, self.epoch, self._now())
+            self.machine.advance(end_offset, self.epoch, self._world.clock.now_ms())
             self._unpublished.extend(self.machine.settle())
         self.driver.drain()
         self._arm()
@@ -353,7 +352,7 @@ class Quorum(Generic[M]):
             self._timer = None
         self._deadline = deadline
         if deadline is not None:
-            self._timer = call_later(max(1, deadline - self._now()) / 1000, self._ring)
+            self._timer = call_later(max(1, deadline - self.now_ms()) / 1000, self._ring)
 
     def _ring(self) -> None:
         self._timer = self._deadline = None
@@ -405,7 +404,7 @@ class Quorum(Generic[M]):
         check_features(self._fold.image)
         self._host = Host(self._lead(self._fold, self.kraft_version), self)
         bootstrap = read_bootstrap(self._world.disk, self._settings.directory)
-        self._host.submit(lambda machine, now: machine.activate(bootstrap, now), _expect_success, self._now())
+        self._host.submit(lambda machine, now: machine.activate(bootstrap, now), _expect_success, self.now_ms())
         self._after_append()
 
     def _publish_all(self, changes: Iterable[Change]) -> None:

@@ -13,6 +13,7 @@ from ottla.quorum.snapshots import Snapshots, SnapshotWriter
 from ottla.quorum.surroundings import QuorumSettings, Surroundings
 from ottla.raft.event import Snapshotted, Trimmed
 from ottla.raft.voters import Voters
+from ottla.world.clock import steady_ms
 
 
 class Snapshotting:
@@ -20,6 +21,7 @@ class Snapshotting:
 
     __slots__ = (
         "_log",
+        "_now_ms",
         "_settings",
         "_since_ms",
         "_snapshots",
@@ -44,7 +46,8 @@ class Snapshotting:
         self._settings = settings
         self._log = log
         self._snapshots = snapshots
-        self._since_ms = world.clock.now_ms()
+        self._now_ms = steady_ms(world.clock)
+        self._since_ms = self._now_ms()
         self._writer: SnapshotWriter | None = None
         self.bytes_since = 0  # of the log, folded since the last snapshot
         self.taken = 0
@@ -53,7 +56,7 @@ class Snapshotting:
         """True when enough was written, or enough time has passed with something written."""
         if self._writer is not None or not self.bytes_since:
             return False
-        age_ms = self._world.clock.now_ms() - self._since_ms
+        age_ms = self._now_ms() - self._since_ms
         interval_ms = self._settings.snapshot_interval_ms
         return self.bytes_since >= self._settings.snapshot_bytes or 0 < interval_ms <= age_ms
 
@@ -61,11 +64,11 @@ class Snapshotting:
         """Start a snapshot of a committed image; it is finished in later turns."""
         if self._writer is not None or image.offset < 0:
             return
-        self._since_ms = self._world.clock.now_ms()
+        self._since_ms = self._now_ms()
         self.bytes_since = 0
         try:
             self._writer = self._snapshots.begin(
-                image, kraft_version=kraft_version, voters=voters, now_ms=self._since_ms
+                image, kraft_version=kraft_version, voters=voters, now_ms=self._world.clock.now_ms()
             )
         except OSError as error:
             self._give_up(error)

@@ -32,7 +32,11 @@ from ottla.world.entropy import Entropy
 
 
 class FormatError(Exception):
-    """The directories cannot be formatted as asked."""
+    """The directories cannot be formatted as asked; `hint` says what to do about it."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +138,9 @@ def _check_directories(disk: Disk, wish: Format) -> dict[str, Identity | None]:
             if identity.cluster_id != wish.cluster_id:
                 raise FormatError(
                     f"Invalid cluster.id in: {directory}/meta.properties. Expected {wish.cluster_id}, but read "
-                    f"{identity.cluster_id}"
+                    f"{identity.cluster_id}",
+                    f"it is of the cluster {identity.cluster_id}: format the others for that one with "
+                    "--ignore-formatted, or remove the directory with all its records",
                 )
             if identity.node_id != wish.node_id:
                 raise FormatError(
@@ -144,7 +150,8 @@ def _check_directories(disk: Disk, wish: Format) -> dict[str, Identity | None]:
             if not wish.ignore_formatted:
                 raise FormatError(
                     f"Log directory {directory} is already formatted. Use --ignore-formatted to ignore this directory "
-                    "and format the others."
+                    "and format the others.",
+                    "to begin anew, remove the directory with all its records",
                 )
         identities[directory] = identity
     return identities

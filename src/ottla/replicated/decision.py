@@ -5,6 +5,7 @@ M2  Time enters through `expire`, and through the `now` that comes with a comman
 M3  Nothing in `reply` or `after` leaves the host before `records` are committed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -27,6 +28,8 @@ class Decision(Generic[Reply]):
 
     With `transactional`, a producer's id and epoch, the records are part of that producer's open transaction.
     `is_refusal` says that a reply without records refuses the whole command, and need not wait for anything.
+    With `any_length` the log's limit on the length of a batch does not hold: it is for what somebody asks for, and not
+    for what ends or removes what was let in before, which would have to stay for ever.
     """
 
     reply: Reply
@@ -34,6 +37,27 @@ class Decision(Generic[Reply]):
     after: tuple[Effect, ...] = ()
     transactional: tuple[int, int] | None = None
     is_refusal: bool = False
+    any_length: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Together(Decision[None]):
+    """Several decisions that do not look at each other's records; each is written alone if all of them cannot be."""
+
+    parts: tuple[Decision[None], ...] = ()
+
+
+def together(decisions: Sequence[Decision[None]]) -> Decision[None]:
+    """Make one decision of several, none of which looks at the records of another."""
+    if len(decisions) == 1:
+        return decisions[0]
+    return Together(
+        None,
+        tuple([record for each in decisions for record in each.records]),
+        tuple([effect for each in decisions for effect in each.after]),
+        any_length=all(each.any_length for each in decisions),
+        parts=tuple(decisions),
+    )
 
 
 class Machine(Protocol[Record_contra]):

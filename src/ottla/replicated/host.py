@@ -11,6 +11,8 @@ H4  Once dropped, a host answers everything with the error it was dropped for. T
 H5  Decisions that do not look at each other's records may be gathered, and written by one append; any other decision
     finds them written and applied. One that cannot be written with the others is tried alone, and fails alone,
     whether the journal refused it or its records cannot be encoded.
+    What is due at one moment is written likewise: what is too long with others, or cannot be encoded, fails alone, and
+    is reported. Otherwise it would keep everything that is due with it from happening, again and again.
 H6  A reply that has waited until its deadline is answered REQUEST_TIMED_OUT. Its records stay in the log and in the
     machine, and may be committed later: its effects are performed then.
 H7  With rules, what breaks is reported, and keeps no reply from leaving: a callback, a decision, an append. Whoever
@@ -30,7 +32,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from ottla.replicated.decision import Decision, Effect, Machine, Millis
+from ottla.replicated.decision import Decision, Effect, Machine, Millis, Together
 from ottla.wire.errors import BrokerError, ErrorCode
 
 M = TypeVar("M", bound=Machine[Any])
@@ -56,7 +58,8 @@ class Journal(Protocol):
     ) -> range:
         """Write the records as one atomic step and return their offsets; BrokerError if it may or can not be done.
 
-        With `transactional`, a producer's id and epoch, they are part of that producer's open transaction.
+        With `transactional`, a producer's id and epoch, they are part of that producer's open transaction. A journal
+        with a limit on the length of a step takes `any_length`, too, with which that does not hold.
         """
         ...
 
@@ -66,7 +69,8 @@ class HostRules(NamedTuple):
 
     `name_of` says which name a record is about; `deadline_s` until when a reply that begins to wait now may wait.
     `late` hears of the effects of a reply that was timed out, and of the error; `broke` of callbacks that broke, and
-    `diverged` of what the machine could not take in (H8): it drops the host.
+    `diverged` of what the machine could not take in (H8): it drops the host. `unwritable` hears whose records were due
+    and are too long to be written, and of the error.
     """
 
     name_of: Callable[[Any], Hashable]
@@ -74,6 +78,7 @@ class HostRules(NamedTuple):
     late: Callable[[Effect, BrokerError], None]
     broke: Callable[[Exception], object]
     diverged: Callable[[Exception], object]
+    unwritable: Callable[[Hashable, BrokerError], object] = lambda name, error: None
 
 
 class _Waiter:
@@ -249,8 +254,50 @@ class Host(Generic[M]):
     def expire(self, now: Millis) -> None:
         """Tell the machine the time, if it waits for it; raise what breaks."""
         deadline = self.machine.deadline
-        if self._dropped is None and deadline is not None and now >= deadline:
-            self.attempt(lambda machine, moment: machine.expire(moment), nobody, now)
+        if self._dropped is not None or deadline is None or now < deadline:
+            return
+        if self._gathered:
+            self.write(now)
+        try:
+            decision = self.machine.expire(now)
+        except BrokerError:
+            return
+        parts = decision.parts if isinstance(decision, Together) else ()
+        try:
+            if decision.records:
+                self._record(decision, now)
+        except BrokerError as error:
+            if error.code not in _TOO_LONG:
+                return  # so would each of them be refused
+            if not parts:
+                self._unwritable(decision, error)
+        except Exception:
+            if not parts:
+                raise
+        else:
+            self._hold(nobody, decision, None)
+            return
+        self._write_alone(parts, now)
+
+    def _write_alone(self, parts: Iterable[Decision[None]], now: Millis) -> None:
+        """Write what could not be written together (H5)."""
+        for part in parts:
+            if self._dropped is not None:
+                return
+            try:
+                if part.records:
+                    self._record(part, now)
+            except BrokerError as error:
+                if error.code in _TOO_LONG:
+                    self._unwritable(part, error)
+            except Exception as error:  # noqa: BLE001  # H7
+                self._broke(nobody, error)
+            else:
+                self._hold(nobody, part, None)
+
+    def _unwritable(self, decision: Decision[None], error: BrokerError) -> None:
+        if self._rules is not None:
+            self._rules.unwritable(self._rules.name_of(decision.records[0]), error)
 
     def commit(self, offset: int) -> None:
         """Let out every reply that has seen nothing at or above `offset`."""
@@ -305,7 +352,12 @@ class Host(Generic[M]):
 
     def _record(self, decision: Decision[Any], now: Millis) -> None:
         records, transactional = decision.records, decision.transactional
-        if transactional is None:
+        if decision.any_length:
+            assert transactional is None, "what is part of a transaction was asked for"
+            # Only machines over journals with a limit return such decisions.
+            offsets = self._journal.append(records, now, any_length=True)  # type: ignore[call-arg]
+            self._apply(self.machine.apply, offsets, records)
+        elif transactional is None:
             offsets = self._journal.append(records, now)
             self._apply(self.machine.apply, offsets, records)
         else:
@@ -384,3 +436,4 @@ def nobody(_: object) -> None:
 
 
 _NEVER = float("inf")
+_TOO_LONG = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)

@@ -4,7 +4,7 @@ On disk the key begins with the type of the record, the value with the version i
 """
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ottla.replicated.decision import Effect
@@ -12,6 +12,7 @@ from ottla.wire.errors import ProtocolError
 from ottla.wire.message import Message
 
 _SHORT = struct.Struct(">h")
+_OVERHEAD = 12  # of a record: lengths, and its place in the batch
 
 # The classes of key and value of each type of record.
 Kinds = Mapping[int, tuple[type[Message], type[Message]]]
@@ -32,6 +33,19 @@ class KeyedRecord(NamedTuple):
         if self.value is None:
             return key, None
         return key, _SHORT.pack(self.version) + self.value.encode(self.version)
+
+
+def stored_bytes(records: Iterable[object]) -> int:
+    """Return about how many bytes records take. One that cannot be encoded counts for nothing: it is never written."""
+    size_bytes = 0
+    for record in records:
+        assert isinstance(record, KeyedRecord)
+        try:
+            key, value = record.encode()
+        except Exception:  # noqa: BLE001  # whoever is to write it finds that out, and says so
+            continue
+        size_bytes += len(key) + len(value or b"") + _OVERHEAD
+    return size_bytes
 
 
 def type_of(key: bytes) -> int:

@@ -12,12 +12,11 @@ request finds that with `state_partition`, and gives each command its own share 
 
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
-from ottla.replicated.decision import Decision
-from ottla.replicated.keyed import KeyedRecord
-from ottla.replicated.steps import RECORD_COST, Piece, Steps, in_steps
+from ottla.replicated.decision import Decision, together
+from ottla.replicated.keyed import KeyedRecord, stored_bytes
+from ottla.replicated.steps import STEP_BYTES, Piece, Steps, cost_of, in_steps
 from ottla.share.batches import BATCHES_MAX, StateBatch, combine, nonsense
 from ottla.share.key import ShareKey
 from ottla.share.record import UNKNOWN, PartitionState, snapshot_record, tombstone, update_record
@@ -49,7 +48,7 @@ Deleted = DeleteShareGroupStateResponse.DeleteStateResult.PartitionResult
 Summary = ReadShareGroupStateSummaryResponse.ReadStateSummaryResult.PartitionResult
 
 COLD_MS = 300_000
-_SNAPSHOTS_MAX = 200  # in one step: each may hold many batches, and all of them have to fit into one of the log
+_SNAPSHOTS_MAX = 200  # in one step, if they have no more than STEP_BYTES: each may hold many batches
 _MORE_MS = 50
 
 
@@ -207,7 +206,7 @@ class ShareState:
         states = self.states
         for key in tuple(states):
             if key in states and is_gone(key.topic_id):
-                yield RECORD_COST, (tombstone(key),)
+                yield cost_of(key.group_id), (tombstone(key),)
             else:
                 yield 1, ()
 
@@ -218,14 +217,19 @@ class ShareState:
         if is_quiet and not self._is_under_way:
             return Decision(None)
         cold = (each for each in self.states.items() if now - each[1].write_timestamp >= COLD_MS)
-        records = tuple(
-            snapshot_record(key, replace(state, snapshot_epoch=state.snapshot_epoch + 1, write_timestamp=now))
-            for key, state in islice(cold, _SNAPSHOTS_MAX)
-        )
-        self._is_under_way = len(records) == _SNAPSHOTS_MAX
-        if self._is_under_way:
-            self._cold_at = now + _MORE_MS
-        return Decision(None, records)
+        snapshots: list[Decision[None]] = []
+        size_bytes = 0
+        self._is_under_way = False
+        for key, state in cold:
+            fresh = replace(state, snapshot_epoch=state.snapshot_epoch + 1, write_timestamp=now)
+            records = (snapshot_record(key, fresh),)
+            snapshots.append(Decision(None, records, any_length=True))
+            size_bytes += stored_bytes(records)
+            if len(snapshots) == _SNAPSHOTS_MAX or size_bytes >= STEP_BYTES:
+                self._is_under_way = True
+                self._cold_at = now + _MORE_MS
+                break
+        return together(snapshots) if snapshots else Decision(None)
 
     def _record(self, key: ShareKey, change: PartitionState, now: int) -> KeyedRecord:
         known = self.states[key]

@@ -9,18 +9,14 @@ Names are imported when first used; without PySpark there is one clear error.
 """
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+from ottla.spark.installed import require_pyspark
 
 if TYPE_CHECKING:
     from ottla.spark.failure import SparkFailure, translated
     from ottla.spark.sink.each_batch import each_batch, write_batch
     from ottla.spark.start import register, session
-
-if find_spec("pyspark") is None:
-    raise ImportError(
-        f"{__name__} needs PySpark, which is not installed\nhint: pip install 'ottla[spark]'", name="pyspark"
-    )
 
 _PLACES = {
     "SparkFailure": "failure",
@@ -36,6 +32,7 @@ def __getattr__(name: str) -> Any:
     place = _PLACES.get(name)
     if place is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    require_pyspark(__name__)
     return getattr(import_module(f"{__name__}.{place}"), name)
 
 

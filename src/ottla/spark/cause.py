@@ -205,6 +205,11 @@ CAUSES = (
         hint="add a watermark by withWatermark(), or write in update mode by foreachBatch and ottla.spark.write_batch",
     ),
     Cause(
+        words=r'The data source "ottla" cannot be written in the "(?P<what>\w+)" mode',
+        says="format ottla appends to a topic; it cannot write in the mode {what}",
+        hint='write with .mode("append")',
+    ),
+    Cause(
         words=r"checkpointLocation must be specified",
         says="a query needs a place to remember how far it is",
         hint='add .option("checkpointLocation", "…"), a directory that outlives the program and that all workers reach',
@@ -250,6 +255,25 @@ CAUSES = (
         hint="correct the setting where the session is made",
     ),
 )  # fmt: skip
+
+
+_OF_RECORDS = (
+    (
+        r"the record \S+ cannot be read: ",
+        "mend what writes it or the type it is read as; with dead_letters=TOPIC an app puts such records aside",
+    ),
+    (
+        r"is null, which the function at .+ does not expect",
+        "leave such records out before, as in .filter(lambda value: value is not None), or have the function take None",
+    ),
+)
+
+
+def advice_on(message: str) -> str:
+    """Return what to do about a record that an app could not take in; nothing where the message is of something
+    else.
+    """
+    return next((hint for words, hint in _OF_RECORDS if re.search(words, message)), "")
 
 
 def cause(complaint: Complaint) -> tuple[str, str] | None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+PLANNING_MS = 15_000
 _FOR_EVER = (1 << 31) - 1
 
 
@@ -71,12 +72,12 @@ class Pool:
         # Those that are open, for whoever asks from another thread: it need not wait for the loop.
         self.made: dict[tuple[object, ...], Connection] = {}
 
-    async def connection(self, settings: Settings) -> Connection:
+    async def connection(self, settings: Settings, open_ms: float | None = None) -> Connection:
         """Return the connection with these settings; called on the loop."""
         key = _key(settings)
         task = self._opening.get(key)
         if task is None:
-            task = self._opening[key] = begin(self._open(settings))
+            task = self._opening[key] = begin(self._open(settings, open_ms))
         try:
             return await join(task, lambda: Closed("the connection was closed while it was made"))
         except ClientError:
@@ -84,10 +85,10 @@ class Pool:
                 del self._opening[key]
             raise
 
-    async def _open(self, settings: Settings) -> Connection:
+    async def _open(self, settings: Settings, open_ms: float | None) -> Connection:
         cluster = Cluster(settings, Links(settings))
         try:
-            await cluster.open(settings.get("max.block.ms"))
+            await cluster.open(settings.get("max.block.ms", open_ms))
         except BaseException:
             await cluster.close()
             raise
@@ -98,17 +99,26 @@ class Pool:
 _pool: Pool | None = None
 
 
-def connected(settings: Settings) -> Connection:
+def planning(settings: Settings) -> Connection:
+    """Return an open connection for whoever plans a read. A wrong address is said soon, as by the command line.
+
+    A task has more patience: it has brokers that answered when it was planned.
+    """
+    open_ms = None if "default.api.timeout.ms" in settings.given else PLANNING_MS
+    return connected(settings, open_ms)
+
+
+def connected(settings: Settings, open_ms: float | None = None) -> Connection:
     """Return an open connection for these settings of a consumer, a producer or an admin client.
 
-    NoBroker when none answers within `default.api.timeout.ms`, or `max.block.ms` of a producer.
+    NoBroker when none answers within `open_ms`, or else `default.api.timeout.ms`, or `max.block.ms` of a producer.
     """
     global _pool
     pool = _pool
     if pool is None or not pool.thread.is_alive:
         pool = _pool = Pool(LoopThread.borrow(uvloop.new_event_loop))
         settle()
-    return pool.made.get(_key(settings)) or pool.thread.run(pool.connection(settings))
+    return pool.made.get(_key(settings)) or pool.thread.run(pool.connection(settings, open_ms))
 
 
 def known(settings: Settings) -> Connection | None:

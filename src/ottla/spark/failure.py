@@ -19,7 +19,7 @@ from typing import Any
 
 from ottla.client.errors import ClientError
 from ottla.metadata.settings.error import SettingError
-from ottla.spark.cause import cause
+from ottla.spark.cause import advice_on, cause
 from ottla.spark.complaint import Complaint, Raised, read
 from ottla.spark.line import Line, calling, lines, own
 
@@ -33,7 +33,7 @@ _DETAILS = "all that Spark said is in the attribute details of this error"
 
 
 class SparkFailure(Exception):
-    """Spark could not do what it was asked; `str()` is all there is to say."""
+    """Spark has failed. `str()` is the whole message."""
 
     def __init__(
         self, message: str, *, hint: str, line: Line | None = None, condition: str = "", details: str = ""
@@ -61,7 +61,7 @@ def _remade(message: str, hint: str, line: Line | None, condition: str, details:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raise what Spark or our client raises inside as one SparkFailure; other errors pass. A decorator, too."""
+    """Raise errors of Spark and of the client as a SparkFailure, and others unchanged. It is a decorator, too."""
     try:
         yield
     except SparkFailure as failure:
@@ -123,7 +123,8 @@ def _ours(raised: Raised, line: Line | None, condition: str, details: str) -> Sp
     within = own(lines(message))
     if within is not None:
         message, line = message.partition('\n  File "')[0], within
-    return SparkFailure(message, hint=hint or _DETAILS, line=line, condition=condition, details=details)
+    hint = hint or advice_on(message) or _DETAILS
+    return SparkFailure(message, hint=hint, line=line, condition=condition, details=details)
 
 
 def _advised(words: str) -> tuple[str, str]:
@@ -131,7 +132,7 @@ def _advised(words: str) -> tuple[str, str]:
     if found := _ADVICE.search(words):
         advice = words[found.end() :].partition("\n")[0].rstrip()
         return words[: found.start()], advice[:1].lower() + advice[1:]
-    return words.rstrip(".") or "Spark failed and did not say why", _DETAILS
+    return words.rstrip(".") or "Spark failed and did not say why", advice_on(words) or _DETAILS
 
 
 def _told(error: BaseException) -> tuple[str, str] | None:

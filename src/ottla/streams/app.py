@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ottla.client.record import Record
+from ottla.streams.computing import Computing
 from ottla.streams.describe import described
 from ottla.streams.errors import TopologyError
 from ottla.streams.functions import function
@@ -20,6 +21,7 @@ from ottla.streams.plan.topology import Plan, Topology
 from ottla.streams.settings import app_settings
 from ottla.streams.stream import Stream
 from ottla.streams.table import GlobalTable, Table
+from ottla.streams.topic_name import check_topic
 from ottla.streams.types.serde import Serde, serde
 from ottla.streams.types.type import Instant, Integer
 from ottla.streams.types.walk import as_key
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class App:
-    """A topology with a name, which is that of its consumer group and of its checkpoint.
+    """A topology with a name. Its consumer group and its checkpoint have the same name.
 
     `settings` are those of ottla.streams.settings.AppSettings, and those of Kafka's clients with underscores for dots.
     """
@@ -43,7 +45,7 @@ class App:
 
     @property
     def name(self) -> str:
-        """What the app is called."""
+        """The name of the app."""
         return self.settings.name
 
     def stream(
@@ -57,10 +59,10 @@ class App:
         starting: str | None = None,
         name: str | None = None,
     ) -> Stream:
-        """Return the records of a topic, of several, or of all whose name is of a pattern.
+        """Return the records of a topic, of several topics, or of all topics whose names match a pattern.
 
-        `key` and `value` are types or serdes. `timestamp` is a function whose result, milliseconds or a datetime,
-        is taken for the record's time.
+        `key` and `value` are types or serdes. `timestamp` is a function that returns the time of a record, in
+        milliseconds or as a datetime.
         """
         source = self._source(StreamSource, topic, key, value, pattern, timestamp, starting, name)
         return Stream(self._topology, source)
@@ -74,9 +76,7 @@ class App:
         timestamp: Any = None,
         name: str | None = None,
     ) -> Table:
-        """Return a topic read as a table: the latest value of each key; a null value deletes, a null key is passed
-        over.
-        """
+        """Return a topic as a table: the latest value of each key. A null value deletes; a null key is ignored."""
         return Table(
             self._topology, self._source(TableSource, topic, key, value, None, timestamp, "earliest", name)
         )
@@ -84,7 +84,7 @@ class App:
     def global_table(
         self, topic: str, *, key: Any = str, value: Any = str, name: str | None = None
     ) -> GlobalTable:
-        """Return a topic read as a table that is there in full wherever a stream is joined with it."""
+        """Return a topic as a table that is complete in every task, to be joined by any key."""
         return GlobalTable(
             self._topology, self._source(GlobalTableSource, topic, key, value, None, None, "earliest", name)
         )
@@ -103,6 +103,8 @@ class App:
         topics = (topic,) if isinstance(topic, str) else tuple(topic or ())
         if bool(topics) is (pattern is not None):
             raise TopologyError("a source reads topics, or those of a pattern")
+        for each in topics:
+            check_topic(each, "a source")
         starting = starting or self.settings.starting
         if starting not in ("earliest", "latest"):
             raise TopologyError(f"starting is {starting!r}", hint="it is earliest or latest")
@@ -126,27 +128,29 @@ class App:
         return self._topology.add(node)
 
     def plan(self) -> Plan:
-        """Return the topology as it is now, frozen."""
+        """Return the current topology."""
         return self._topology.plan()
 
     def describe(self) -> None:
-        """Print the topology, operator by operator, and as a picture in Mermaid's words."""
-        sys.stdout.write(described(self.name, self.plan()))
+        """Print the operators of the topology and who computes each, and a picture of it in Mermaid's language."""
+        plan, settings = self.plan(), self.settings
+        computing = Computing(plan, has_dead_letters=settings.dead_letters is not None, native=settings.native)
+        sys.stdout.write(described(self.name, plan, computing))
 
     def run(self, *, count: int | None = None, timeout: float | None = None) -> list[Record]:
-        """Run until `count` records have come out, or until none has for `timeout` seconds; return them.
+        """Run until there are `count` results, or none for `timeout` seconds, and return them.
 
-        With neither, run until everything is done that is there now. A micro-batch is done as a whole, so there may
-        be more than `count`. What the topology writes is written; records without a sink are only returned.
+        Without both, run until all records that exist now are processed. A micro-batch is never divided, so there can
+        be more than `count`. Results are written to their topics; those without a sink are only returned.
         """
         from ottla.streams.running import run
 
         return run(self.settings, self._whole(), count, timeout)
 
     def start(self, *, block: bool = True) -> "Running":
-        """Run for good, with a line on stderr that says how it goes, until Ctrl-C, SIGTERM or a failure.
+        """Run until Ctrl-C, SIGTERM or a failure, and show the progress in a line on stderr.
 
-        With block=False return at once what can be waited for, asked and stopped.
+        With block=False return at once a Running, which can be waited for and stopped.
         """
         from ottla.streams.running import start
 
@@ -162,13 +166,12 @@ class App:
     ) -> dict[str, list[Record]]:
         """Run the topology on given records and return what it writes, by topic. No broker is needed.
 
-        A record is a Record, a pair of key and value, a triple with a timestamp, or a value alone. One without a
-        timestamp comes a millisecond after the one before it. With `batches` they come in so many micro-batches. What
-        is written to a topic that the topology reads is read. Without a sink, records are returned under the names of
-        the operators that nobody reads.
+        A record is a Record, a pair of key and value, a triple with a timestamp, or a value. A record without a
+        timestamp is a millisecond later than the one before. `batches` is the number of micro-batches. Results that
+        are written to a topic of the topology are read from it. Without a sink, the results are returned under the
+        names of the last operators.
 
-        `on` says what it runs on: "python" interprets the plan in this process, record by record, in milliseconds;
-        "spark" runs it as `start` would.
+        With on="python" the plan runs in this process, record by record. With on="spark" it runs as `start` runs it.
         """
         from ottla.streams.trial import trial
 

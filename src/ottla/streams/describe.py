@@ -6,38 +6,27 @@ word-count
   select_key-1       ← flat_map_values-1            string → string   Python at app.py:7 (it has an f-string)
   aggregate-1        ← select_key-1                 string → bigint   keeps state
 
-What is Python is called record by record, and in brackets is why; what is an expression Spark computes by itself.
+What is Python is called record by record, and in brackets is why: what a function says, or where its operator stands
+(`computing.py`). What is an expression Spark computes by itself.
 """
 
-from collections.abc import Iterator
-from dataclasses import fields
-
+from ottla.streams.computing import Computing, called_because, functions_of
 from ottla.streams.plan.function import Function
 from ottla.streams.plan.node import Node
+from ottla.streams.plan.process import Process
 from ottla.streams.plan.sinks import To
 from ottla.streams.plan.sources import GlobalTableSource, Source
-from ottla.streams.plan.stateless import (
-    Branch,
-    Filter,
-    FlatMap,
-    FlatMapValues,
-    Map,
-    MapValues,
-    SelectKey,
-)
-from ottla.streams.plan.tables import TableFilter, TableMapValues
 from ottla.streams.plan.topology import Plan
-from ottla.streams.types.walk import has_anything
 
 
-def described(name: str, plan: Plan) -> str:
+def described(name: str, plan: Plan, computing: Computing) -> str:
     """Return the words and the picture."""
-    return f"{name}\n{words(plan)}\n{mermaid(plan)}"
+    return f"{name}\n{words(plan, computing)}\n{mermaid(plan)}"
 
 
-def words(plan: Plan) -> str:
+def words(plan: Plan, computing: Computing) -> str:
     """Return a line for each operator: its name, what it reads, its types, and how it is computed."""
-    rows = [(each.name, _reads(each), _types(each), _how(each)) for each in plan.nodes]
+    rows = [(each.name, _reads(each), _types(each), _how(each, computing)) for each in plan.nodes]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
     lines = []
     for row in rows:
@@ -58,53 +47,28 @@ def _types(node: Node) -> str:
     return f"{node.key} → {node.value}"
 
 
-# Operators that are nothing but their functions. The others call them, whatever they are.
-BY_SPARK = (
-    Branch,
-    Filter,
-    FlatMap,
-    FlatMapValues,
-    Map,
-    MapValues,
-    SelectKey,
-    Source,
-    TableFilter,
-    TableMapValues,
-    To,
-)
-
-
-def _how(node: Node) -> str:
-    notes = []
-    if node.stateful:
-        notes.append("keeps state")
+def _how(node: Node, computing: Computing) -> str:
+    notes = ["keeps state"] if node.stateful else []
     functions = list(functions_of(node))
-    called = [each for each in functions if _is_called(node, each)]
-    if called:
-        notes.append(f"Python at {', '.join(dict.fromkeys(_called(each) for each in called))}")
+    told = [_called(each, node, computing) for each in functions] if computing.is_called(node) else []
+    if isinstance(node, Process):
+        told.append(_place(node.place, called_because(node)))
+    if told:
+        notes.append(f"Python at {', '.join(dict.fromkeys(told))}")
     elif functions:
         notes.append("as an expression")
     return ", ".join(notes)
 
 
-def _is_called(node: Node, function: Function) -> bool:
-    """Whether Python calls a function: because of what it does, or because all of the operator is done by Python."""
-    # Where nothing is known of a key, Python sees to it that equal ones are written alike.
-    by_python = isinstance(node, Map | FlatMap | SelectKey) and has_anything(node.key)
-    return function.expression is None or by_python or not isinstance(node, BY_SPARK)
+def _called(function: Function, node: Node, computing: Computing) -> str:
+    always, there = called_because(node), computing.because_of_place(node)
+    # What a function says itself matters where nothing else would have it called.
+    reasons = [always] if always else [each for each in (function.called_because, there) if each]
+    return _place(function.place, "; ".join(reasons) or "as another function of its operator")
 
 
-def _called(function: Function) -> str:
-    return f"{function.place} ({function.called_because})" if function.called_because else function.place
-
-
-def functions_of(node: Node) -> Iterator[Function]:
-    """Yield the user's functions that an operator has."""
-    for each in fields(node):
-        found = getattr(node, each.name)
-        for one in found if isinstance(found, tuple) else (found,):
-            if isinstance(one, Function):
-                yield one
+def _place(place: str, because: str | None) -> str:
+    return f"{place} ({because})" if because else place
 
 
 def mermaid(plan: Plan) -> str:

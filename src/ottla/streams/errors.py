@@ -14,19 +14,19 @@ class StreamsError(Exception):
 
 
 class TopologyError(StreamsError):
-    """An operator was given something that makes no sense. Nothing has run yet."""
+    """An operator has a wrong argument. Nothing has run yet."""
 
 
 class TypeMismatch(TopologyError):
-    """A type is not one that records can have, or is not the one that is wanted here."""
+    """A type is not possible for records, or not the expected one."""
 
 
 class Unreadable(StreamsError):
-    """A record's bytes are not what its serde asks for."""
+    """The bytes of a record do not fit its serde."""
 
 
 class TopologyChanged(StreamsError):
-    """The checkpoint was written by a topology whose state this one cannot take over."""
+    """The checkpoint belongs to a topology with other state. The message says what has changed."""
 
 
 class FunctionFailed(StreamsError):

@@ -14,14 +14,14 @@ from ottla.streams.table import Table
 from ottla.streams.types.build import type_of
 from ottla.streams.types.struct import WindowedKey, bare
 from ottla.streams.types.type import Integer, Type
-from ottla.streams.windows import Hopping, Session, Sliding, Tumbling, Window
+from ottla.streams.windows import HoppingWindow, SessionWindow, SlidingWindow, TumblingWindow, Window
 
 Call = Callable[..., Any]
 S = TypeVar("S", bound="GroupedStream")
 
 
 class GroupedStream(Said):
-    """A stream to be aggregated by its keys, or by keys and windows. Records without key or value are passed over."""
+    """A stream grouped by key, or by key and window. Records without a key or a value are ignored."""
 
     def __init__(
         self, topology: Topology, node: Node, window: Window | None = None, emit: str = "update"
@@ -31,31 +31,31 @@ class GroupedStream(Said):
         self._emit = emit
 
     def windowed_by(self, window: Window, *, emit: str = "update") -> "GroupedStream":
-        """Return the same, to be aggregated for each window apart.
+        """Return the same stream grouped by window as well.
 
-        With emit="close" a window gives one result, when stream time has passed its end and its grace; otherwise each
-        record gives a new one.
+        With emit="close" a window has one result, when stream time is past its end and its grace. Otherwise every
+        record has a new result.
         """
-        if not isinstance(window, Tumbling | Hopping | Sliding | Session):
+        if not isinstance(window, TumblingWindow | HoppingWindow | SlidingWindow | SessionWindow):
             raise TopologyError(
-                f"windowed_by: {window!r:.100} is no window", hint="for example Tumbling('5 minutes')"
+                f"windowed_by: {window!r:.100} is no window", hint="for example TumblingWindow('5 minutes')"
             )
         if emit not in ("update", "close"):
             raise TopologyError(f"windowed_by: emit={emit!r} is neither 'update' nor 'close'")
         return GroupedStream(self._topology, self._node, window, emit)
 
     def count(self, *, name: str | None = None) -> Table:
-        """Return how many records each key has had."""
+        """Return the number of records of each key."""
         return self._aggregated("count", None, None, None, Integer(), name)
 
     def reduce(self, reducer: Call, *, name: str | None = None) -> Table:
-        """Return for each key what `reducer(so far, value)` has made of its values, beginning with the first."""
+        """Return for each key the result of `reducer(so_far, value)` over its values, starting with the first value."""
         value = self._node.value
         found = function(reducer, {"aggregate": value, "value": value}, "reduce", value, traced=False)
         if len(found.parameters) != 2:
             raise TopologyError("reduce takes a function of two arguments: what there is so far, and a value")
         merger = None
-        if isinstance(self._window, Session):
+        if isinstance(self._window, SessionWindow):
             merger = function(reducer, {"aggregate": value, "other": value}, "reduce", value, traced=False)
         return self._aggregated("reduce", None, found, merger, value, name)
 
@@ -68,9 +68,10 @@ class GroupedStream(Said):
         value: Any = None,
         name: str | None = None,
     ) -> Table:
-        """Return for each key what `adder(key, value, so far)` has made of its records, beginning with `initializer()`.
+        """Return for each key the result of `adder(key, value, so_far)` over its records; `initializer()` is the first.
 
-        An adder of two arguments gets value and so far. Session windows that become one need `merger(key, one, other)`.
+        An adder with two parameters gets the value and the result so far. Session windows need
+        `merger(key, one, other)`, which combines the results of two windows that become one.
         """
         first, result = initial(initializer, value)
         offered: dict[str, Type] = {**self._offered, "aggregate": result}
@@ -79,7 +80,7 @@ class GroupedStream(Said):
         return self._aggregated("aggregate", first, adding, merging, result, name)
 
     def cogroup(self, adder: Call, *, value: Any) -> "Cogrouped":
-        """Return the same to be aggregated together with other streams of its keys, into a `value` of that type."""
+        """Aggregate this stream together with other streams of the same key type; `value` is the type of the result."""
         return Cogrouped(self._topology, self._node, bare(type_of(value)), ()).cogroup(self, adder)
 
     def _aggregated(
@@ -107,7 +108,7 @@ class GroupedStream(Said):
 
 
 class Cogrouped(Said):
-    """Several streams of one key type to be aggregated into one table."""
+    """Several streams of one key type that are aggregated into one table."""
 
     def __init__(
         self,
@@ -123,7 +124,7 @@ class Cogrouped(Said):
         self._window = window
 
     def cogroup(self, grouped: GroupedStream, adder: Call) -> "Cogrouped":
-        """Return the same with one more stream, whose records `adder(key, value, so far)` adds."""
+        """Return the same with one more stream; `adder(key, value, so_far)` adds its records."""
         self._same_app(grouped, "cogroup")
         if grouped._node.key != self._node.key:
             raise TypeMismatch(f"cogroup: the keys are {self._node.key} and {grouped._node.key}")
@@ -133,11 +134,11 @@ class Cogrouped(Said):
         return Cogrouped(self._topology, self._node, self._value, streams, self._window)
 
     def windowed_by(self, window: Window) -> "Cogrouped":
-        """Return the same, to be aggregated for each window apart."""
+        """Return the same streams grouped by window as well."""
         return Cogrouped(self._topology, self._node, self._value, self._streams, window)
 
     def aggregate(self, initializer: Call, merger: Call | None = None, *, name: str | None = None) -> Table:
-        """Return for each key what the adders have made of its records, beginning with `initializer()`."""
+        """Return for each key the result of the adders over its records, starting with `initializer()`."""
         first, _ = initial(initializer, self._value)
         node = self._add(
             Cogroup,
@@ -154,19 +155,20 @@ class Cogrouped(Said):
 
 
 class GroupedTable(Said):
-    """A table to be aggregated by other keys: a row that changes leaves its old group and joins its new one."""
+    """A table grouped by other keys. A row that changes is removed from its old group and added to its new one."""
 
     def __init__(self, topology: Topology, node: Node, value: Type) -> None:
         super().__init__(topology, node)
         self._value = value
 
     def count(self, *, name: str | None = None) -> Table:
-        """Return how many rows each group has."""
+        """Return the number of rows of each group."""
         return self._aggregated("count", None, None, None, Integer(), name)
 
     def reduce(self, adder: Call, subtractor: Call, *, name: str | None = None) -> Table:
-        """Return for each group its values put together by `adder(so far, value)`, taken out by `subtractor(so far,
-        value)`.
+        """Return for each group the result over its values.
+
+        `adder(so_far, value)` adds a value, `subtractor(so_far, value)` removes one.
         """
         offered = {"aggregate": self._value, "value": self._value}
         adding = function(adder, offered, "reduce", self._value, traced=False)
@@ -176,7 +178,7 @@ class GroupedTable(Said):
     def aggregate(
         self, initializer: Call, adder: Call, subtractor: Call, *, value: Any = None, name: str | None = None
     ) -> Table:
-        """Return for each group what adder and subtractor, both (key, value, so far), have made of its rows."""
+        """Return for each group the result over its rows. `adder` and `subtractor` get key, value and result so far."""
         first, result = initial(initializer, value)
         offered: dict[str, Type] = {"key": self._node.key, "value": self._value, "aggregate": result}
         adding = function(adder, offered, "aggregate", result, traced=False)
@@ -215,6 +217,11 @@ def initial(initializer: Call, value: Any) -> tuple[Function, Type]:
 
 
 def _type_of_result(initializer: Call) -> Type:
+    if not callable(initializer):
+        raise TopologyError(
+            f"aggregate takes a function that returns the first aggregate, and was given {initializer!r:.100}",
+            hint=f"give a function: lambda: {initializer!r:.100}",
+        )
     if not isinstance(initializer, type):
         hint = getattr(initializer, "__annotations__", {}).get("return")
         if hint is not None:
@@ -232,13 +239,13 @@ def _type_of_result(initializer: Call) -> Type:
 def merged(merger: Call | None, key: Type, value: Type, window: Window | None) -> Function | None:
     """Return the function that makes one aggregate of those of two sessions, where there are sessions."""
     if merger is None:
-        if isinstance(window, Session):
+        if isinstance(window, SessionWindow):
             raise TopologyError(
                 "aggregate: two sessions may become one, and nothing says how their aggregates do",
                 hint="give a merger: a function of key and two aggregates",
             )
         return None
-    if not isinstance(window, Session):
+    if not isinstance(window, SessionWindow):
         raise TopologyError("aggregate: a merger is for session windows alone")
     return function(merger, {"key": key, "aggregate": value, "other": value}, "merger", value, traced=False)
 
@@ -247,6 +254,8 @@ def windowed_key(key: Type, window: Window | None) -> Type:
     """Return the type of the keys of what is aggregated by windows."""
     if window is None:
         return key
-    if isinstance(window, Session):
+    if isinstance(window, SessionWindow):
         return WindowedKey(key, session=True)
-    return WindowedKey(key, size_ms=window.difference_ms if isinstance(window, Sliding) else window.size_ms)
+    return WindowedKey(
+        key, size_ms=window.difference_ms if isinstance(window, SlidingWindow) else window.size_ms
+    )

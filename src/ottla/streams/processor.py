@@ -29,7 +29,7 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 
 class Incoming(NamedTuple):
-    """A record that a processor gets."""
+    """A record that a processor receives."""
 
     key: Any
     value: Any
@@ -41,10 +41,10 @@ class Incoming(NamedTuple):
 
 
 class Timer(Protocol):
-    """Something that was scheduled."""
+    """A scheduled callback."""
 
     def cancel(self) -> None:
-        """Let it be called no more."""
+        """Stop the calls."""
 
 
 class KeyValues(Protocol):
@@ -60,80 +60,83 @@ class KeyValues(Protocol):
         """Return the value of a key."""
 
     def pop(self, key: Any, default: Any = None) -> Any:
-        """Take a key out and return its value."""
+        """Remove a key and return its value."""
 
     def setdefault(self, key: Any, default: Any) -> Any:
-        """Return the value of a key, after giving it one if it had none."""
+        """Return the value of a key. Set it to `default` first if the key is missing."""
 
     def items(self) -> Iterator[tuple[Any, Any]]:
-        """Go through all entries, in the order of the keys' bytes. It reads the whole store."""
+        """Iterate over all entries, in the order of the bytes of their keys. It reads the whole store."""
 
     def range(self, first: Any = None, last: Any = None) -> Iterator[tuple[Any, Any]]:
-        """Go through the entries from one key to another, both included, in the order of the keys' bytes."""
+        """Iterate over the entries from `first` to `last`, both included, in the order of the bytes of their keys."""
 
 
 class TimedValues(Protocol):
-    """A store of values by key and time. What is older than its retention, by stream time, is forgotten."""
+    """A store of values by key and time. Values that are older than its retention are removed."""
 
     def put(self, key: Any, value: Any, time: int) -> None:
-        """Keep a value; None takes one out."""
+        """Store a value; None removes it."""
 
     def get(self, key: Any, time: int) -> Any:
-        """Return the value at that very time, or None."""
+        """Return the value at exactly this time, or None."""
 
     def fetch(self, key: Any, first: int, last: int) -> list[tuple[int, Any]]:
-        """Return times and values of a key from one time to another, both included, by time."""
+        """Return the times and values of a key from `first` to `last`, both included, in the order of time."""
 
     def items(self) -> Iterator[tuple[Any, int, Any]]:
-        """Go through all entries by key and time. It reads the whole store."""
+        """Iterate over all entries by key and time. It reads the whole store."""
 
 
 class ProcessorContext(Protocol):
-    """What a processor may ask for, and where it sends records."""
+    """What a processor uses: stores, timers, the current time, and `forward` for its results."""
 
     @property
     def partition(self) -> int:
-        """The operator partition."""
+        """The partition of the operator that this processor works for."""
 
     @property
     def stream_time(self) -> int:
-        """The latest timestamp of all records so far, -1 before the first."""
+        """The highest timestamp of all records so far; -1 before the first record."""
 
     @property
     def now(self) -> int:
-        """The time on the wall when this micro-batch began, in milliseconds; -1 unless `wall_clock` is set."""
+        """The wall-clock time at the start of this micro-batch, in milliseconds; -1 unless `wall_clock` is set."""
 
     def store(self, name: str) -> Any:
-        """Return a store that the operator was given: KeyValues for a Store, TimedValues for a WindowStore."""
+        """Return a store of the operator by its name: KeyValues for a Store, TimedValues for a WindowStore."""
 
     def forward(
         self, key: Any, value: Any, timestamp: int | None = None, headers: Headers | None = None
     ) -> None:
-        """Send a record on, with timestamp and headers of the record at hand; in a timer, its time and none."""
+        """Forward a record. By default it has the timestamp and headers of the current record.
+
+        In a timer, it has the time of the timer and no headers by default.
+        """
 
     def schedule(self, interval: Span, callback: Callable[[int], None], *, clock: str = "stream") -> Timer:
-        """Have `callback(time)` called every interval, of stream time ("stream") or of time on the wall ("wall").
+        """Call `callback(time)` every interval of stream time (`clock="stream"`) or wall-clock time (`clock="wall"`).
 
-        Stream time moves with records alone: after the record that has moved it the callback is called once, however
-        many intervals have passed, and first after the record at hand. By the wall it is called between micro-batches,
-        once the operator partition has had its first record, and never in `app.test`.
+        Only records advance stream time. After a record that advances it the callback is called once, however many
+        intervals have passed, and for the first time after the current record. A wall-clock callback is called between
+        micro-batches, after the first record of the operator partition, and never in `app.test`.
 
-        What is scheduled outside of `init` is kept with its callback: a method is found again by its name, and a
-        function is pickled with what it knows. What was cancelled stays cancelled, also if `init` schedules it again.
+        A timer that is scheduled outside of `init` is stored with its callback: a method by its name, a function
+        pickled with its closure. A cancelled timer stays cancelled, even if `init` schedules it again.
         """
 
 
 class Processor:
-    """Subclass it and override `process`."""
+    """The base class of processors. Override `process`."""
 
     # Set it to use schedule(..., clock="wall").
     wall_clock: ClassVar[bool] = False
 
     def init(self, context: ProcessorContext) -> None:
-        """Get ready: called before the first record of a micro-batch."""
+        """Called before the first record of a micro-batch."""
 
     def process(self, record: Incoming) -> None:
-        """Take a record."""
+        """Called for each record."""
         raise NotImplementedError
 
     def close(self) -> None:

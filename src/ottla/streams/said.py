@@ -1,7 +1,9 @@
 """What the faces of streams, tables and groups share: an operator, and the topology to say the next one in."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+import re
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ottla.streams.errors import TopologyError, TypeMismatch
 from ottla.streams.functions import function
@@ -17,7 +19,7 @@ N = TypeVar("N", bound=Node)
 
 
 class Said:
-    """Something that was said of a topology, and can be said more of."""
+    """An operator of a topology, with the methods that add the next one."""
 
     def __init__(self, topology: Topology, node: Node) -> None:
         self._topology = topology
@@ -25,11 +27,33 @@ class Said:
 
     @property
     def name(self) -> str:
-        """What the operator is called."""
+        """The name of the operator."""
         return self._node.name
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._node.name}: {self._node.key} → {self._node.value}>"
+
+    # Names that belong to another object, and what to write instead.
+    _elsewhere: ClassVar[Mapping[str, str]] = {}
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what is meant by a name that is not here: Kafka Streams' spelling, or an operator of something
+            else.
+            """
+            message = f"{type(self).__name__} has no {name}"
+            if name.startswith("__"):
+                raise AttributeError(message)
+            snake = re.sub("([A-Z])", lambda letter: f"_{letter[1].lower()}", name)
+            public = [each for each in dir(type(self)) if not each.startswith("_")]
+            near = [snake] if snake in public else []
+            hint = self._elsewhere.get(snake, "")
+            near = near or ([] if hint else get_close_matches(snake, public, n=1))
+            if near:
+                hint = f"did you mean {near[0]}?"
+            error = AttributeError(f"{message}\nhint: {hint}" if hint else message, name=name, obj=None)
+            raise error
 
     @property
     def _offered(self) -> dict[str, Type]:

@@ -6,7 +6,10 @@ from difflib import get_close_matches
 from typing import Any
 
 from ottla.streams.errors import TopologyError
+from ottla.streams.topic_name import check_topic
 
+# Who asks for it, where it is not installed.
+NEEDS_SPARK = "an app on Spark"
 _CHECKPOINTS = "ottla-checkpoints"
 _OWN = (
     "checkpoint",
@@ -143,6 +146,8 @@ def _check(own: Mapping[str, Any]) -> None:
     for key, allowed in choices.items():
         if key in own and own[key] not in allowed:
             raise TopologyError(f"{key} is {own[key]!r}", hint=f"it is {' or '.join(allowed)}")
+    if "dead_letters" in own:
+        check_topic(own["dead_letters"], "dead_letters")
     if not isinstance(own.get("native", False), bool):
         raise TopologyError(f"native is {own['native']!r}", hint="it is True or False")
     if "partitions" in own and (not isinstance(own["partitions"], int) or own["partitions"] < 1):

@@ -1,8 +1,9 @@
-"""The stores of a processor, as values: what they are called and what is in them."""
+"""The stores of a processor: their names and the types of their entries."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
+from ottla.client.deprecation import renamed_field
 from ottla.streams.errors import TopologyError
 from ottla.streams.types.build import type_of
 from ottla.streams.types.type import Type
@@ -10,32 +11,37 @@ from ottla.streams.types.walk import as_key
 from ottla.streams.windows import Span, milliseconds
 
 
+@renamed_field("ttl_ms", "ttl")
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A store of keys and values. Types are given as everywhere: a dataclass, str, int, a DDL text.
+    """A store of keys and values. Give types as everywhere: a dataclass, str, int, a DDL string.
 
-    With `ttl_ms` an entry is forgotten when stream time has moved so far since it was written.
+    With `ttl`, an entry is removed when stream time is that much later than the write of the entry.
     """
 
     name: str
     key: Any = str
     value: Any = str
-    ttl_ms: int | None = None
+    ttl: Span | None = None
+    ttl_ms: int | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ttl_ms", None if self.ttl is None else milliseconds(self.ttl, "ttl"))
 
     @property
     def key_type(self) -> Type:
-        """What its keys are."""
+        """The type of the keys."""
         return as_key(type_of(self.key))
 
     @property
     def value_type(self) -> Type:
-        """What its values are."""
+        """The type of the values."""
         return type_of(self.value)
 
 
 @dataclass(frozen=True, slots=True)
 class WindowStore:
-    """A store of values by key and time, each kept for `retention` of stream time."""
+    """A store of values by key and time. A value is removed when stream time is `retention` later than its time."""
 
     name: str
     key: Any = str
@@ -50,10 +56,10 @@ class WindowStore:
 
     @property
     def key_type(self) -> Type:
-        """What its keys are."""
+        """The type of the keys."""
         return as_key(type_of(self.key))
 
     @property
     def value_type(self) -> Type:
-        """What its values are."""
+        """The type of the values."""
         return type_of(self.value)

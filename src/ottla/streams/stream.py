@@ -5,7 +5,7 @@ return, where the function itself does not.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ottla.streams.errors import TopologyError, TypeMismatch
 from ottla.streams.functions import action, function, place_of, predicate
@@ -28,6 +28,7 @@ from ottla.streams.plan.stateless import (
 )
 from ottla.streams.plan.tables import ToTable
 from ottla.streams.said import Said, given_type
+from ottla.streams.topic_name import check_topic
 from ottla.streams.types.serde import Serde, serde
 from ottla.streams.types.struct import Pair, bare
 from ottla.streams.types.type import Integer, Text
@@ -42,7 +43,18 @@ Call = Callable[..., Any]
 
 
 class Stream(Said):
-    """Records that follow one another, each a fact of its own."""
+    """A sequence of records."""
+
+    _elsewhere: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            ("count", "reduce", "aggregate", "cogroup"),
+            "group first, as in stream.group_by_key().count()",
+        ),
+        "windowed_by": "group first, as in stream.group_by_key().windowed_by(…).count()",
+        "through": "to(topic), and app.stream(topic) reads it",
+        "suppress": "it is a table's: stream.group_by_key().windowed_by(…).count().suppress(…)",
+        "to_stream": "it is a stream already",
+    }
 
     def filter(self, keep: Call, *, name: str | None = None) -> "Stream":
         """Return the records for which `keep` is True."""
@@ -57,36 +69,36 @@ class Stream(Said):
         return self._then(self._add(Filter, name, predicate=held, negated=negated))
 
     def map(self, mapper: Call, *, key: Any = None, value: Any = None, name: str | None = None) -> "Stream":
-        """Return for each record the key and the value that `mapper` makes of it."""
+        """Return a record with the key and value that `mapper` returns, for each record."""
         found = self._pairing(mapper, "map", key, value)
         new_key, new_value = _halves(found.result)
         return self._then(self._add(Map, name, mapper=found, key=new_key, value=new_value))
 
     def map_values(self, mapper: Call, *, value: Any = None, name: str | None = None) -> "Stream":
-        """Return each record with the value that `mapper` makes of it."""
+        """Return each record with the value that `mapper` returns."""
         found = function(mapper, self._offered, "map_values", given_type(value))
         return self._then(self._add(MapValues, name, mapper=found, value=found.result))
 
     def flat_map(
         self, mapper: Call, *, key: Any = None, value: Any = None, name: str | None = None
     ) -> "Stream":
-        """Return for each record all the keys and values that `mapper` makes of it."""
+        """Return a record for each key and value that `mapper` returns, for each record."""
         found = self._pairing(mapper, "flat_map", key, value, many=True)
         new_key, new_value = _halves(found.result)
         return self._then(self._add(FlatMap, name, mapper=found, key=new_key, value=new_value))
 
     def flat_map_values(self, mapper: Call, *, value: Any = None, name: str | None = None) -> "Stream":
-        """Return for each record one for each of the values that `mapper` makes of it, all under its key."""
+        """Return a record for each value that `mapper` returns, with the key of the original record."""
         found = function(mapper, self._offered, "flat_map_values", given_type(value), many=True)
         return self._then(self._add(FlatMapValues, name, mapper=found, value=found.result))
 
     def select_key(self, selector: Call, *, key: Any = None, name: str | None = None) -> "Stream":
-        """Return each record under the key that `selector` makes of it."""
+        """Return each record with the key that `selector` returns."""
         found = function(selector, self._offered, "select_key", given_type(key))
         return self._then(self._add(SelectKey, name, selector=found, key=found.result))
 
     def branch(self, *predicates: Call, name: str | None = None) -> "list[Stream]":
-        """Return a stream for each predicate: a record goes to the first whose predicate is True, or nowhere."""
+        """Return a stream for each predicate. A record goes to the first stream whose predicate is True, or to none."""
         if not predicates:
             raise TopologyError("branch takes at least one predicate")
         held = tuple(predicate(each, self._offered, "branch") for each in predicates)
@@ -98,7 +110,7 @@ class Stream(Said):
     def split(
         self, ways: Mapping[str, Call], *, default: str | None = None, name: str | None = None
     ) -> "dict[str, Stream]":
-        """Return a stream for each way by its name, as `branch` does; with `default` one more for all other records."""
+        """Return named streams as `branch` does, and with `default` one more for all other records."""
         if default in ways:
             raise TopologyError(f"split: there are two ways {default!r}")
         streams = dict(zip(ways, self.branch(*ways.values(), name=name), strict=True))
@@ -109,7 +121,7 @@ class Stream(Said):
         return streams
 
     def merge(self, *others: "Stream", name: str | None = None) -> "Stream":
-        """Return the records of this stream and of others of the same types."""
+        """Return the records of this stream and of other streams with the same types."""
         for other in others:
             self._same_app(other, "merge")
             if (other._node.key, other._node.value) != (self._node.key, self._node.value):
@@ -120,17 +132,17 @@ class Stream(Said):
         return self._then(self._add(Merge, name, inputs=(self._node, *(each._node for each in others))))
 
     def peek(self, look: Call, *, name: str | None = None) -> "Stream":
-        """Return the same records after `look` has seen each, in whichever process it passes through."""
+        """Call `look` with each record, in the process that handles it, and return the same records."""
         return self._then(self._add(Peek, name, action=action(look, self._offered, "peek")))
 
     def repartition(self, partitions: int | None = None, *, name: str | None = None) -> "Stream":
-        """Return the same records, those with one key together, in so many partitions."""
+        """Return the same records in this number of partitions, records with equal keys together."""
         if partitions is not None and partitions < 1:
             raise TopologyError(f"repartition: {partitions} partitions are none")
         return self._then(self._add(Repartition, name, partitions=partitions))
 
     def distinct(self, *, within: Span | None = None, name: str | None = None) -> "Stream":
-        """Return the first record of each key; with `within`, of those no further apart than that in event time."""
+        """Return the first record of each key. With `within`, the first of those that are that close in event time."""
         span = None if within is None else milliseconds(within, "within")
         if span is not None and span < 0:
             raise TopologyError(f"distinct: {within!r} must not be negative")
@@ -145,10 +157,10 @@ class Stream(Said):
         partitioner: Call | None = None,
         name: str | None = None,
     ) -> None:
-        """Write each record to a topic, or to the one that a function names.
+        """Write each record to a topic, or to the topic that a function returns.
 
-        `key` and `value` are serdes, where not those of the types. `partitioner` says which partition; unless there
-        is one it is found by the hash of the key, as every Kafka client does.
+        `key` and `value` are serdes; by default those of the types. `partitioner` returns the partition. Without it the
+        hash of the key decides, as in other Kafka clients.
         """
         self._to(topic, key, value, partitioner, name)
 
@@ -162,6 +174,8 @@ class Stream(Said):
         *,
         compacted: bool = False,
     ) -> None:
+        if isinstance(topic, str):
+            check_topic(topic, "to")
         extractor = None if isinstance(topic, str) else function(topic, self._offered, "to", Text())
         chooser = None
         if partitioner is not None:
@@ -178,9 +192,9 @@ class Stream(Said):
         )
 
     def for_each(self, do: Call, *, name: str | None = None) -> None:
-        """Call `do` with each record, in this program, once what the micro-batch writes is committed.
+        """Call `do` with each record in this process, after the micro-batch is committed.
 
-        It is called again for a micro-batch during which the program was ended.
+        It is called again for a micro-batch that the end of the program has interrupted.
         """
         self._add(ForEach, name, action=action(do, self._offered, "for_each"))
 
@@ -189,21 +203,19 @@ class Stream(Said):
         self._add(Print, name, label=label or self.name)
 
     def to_table(self, *, name: str | None = None) -> "Table":
-        """Return the stream read as a table: a record replaces the one before it with its key, a null value deletes
-        it.
-        """
+        """Return the stream as a table. A record replaces the row with its key; a null value deletes the row."""
         from ottla.streams.table import Table
 
         return Table(self._topology, self._add(ToTable, name))
 
     def group_by_key(self) -> "GroupedStream":
-        """Return the stream to be aggregated by its keys."""
+        """Return the stream grouped by its keys."""
         from ottla.streams.grouped import GroupedStream
 
         return GroupedStream(self._topology, self._node)
 
     def group_by(self, selector: Call, *, key: Any = None, name: str | None = None) -> "GroupedStream":
-        """Return the stream to be aggregated by the keys that `selector` makes of its records."""
+        """Return the stream grouped by the keys that `selector` returns."""
         return self.select_key(selector, key=key, name=name).group_by_key()
 
     def join(
@@ -216,11 +228,10 @@ class Stream(Said):
         value: Any = None,
         name: str | None = None,
     ) -> "Stream":
-        """Return what `joiner` makes of pairs of records.
+        """Return the result of `joiner` for pairs of records.
 
-        With a stream: of those of one key that are not further apart than `within`. With a table: of each record and
-        the row of its key, if there is one. With a global table: of each record and the row whose key is `on(key,
-        value)`.
+        With a stream: pairs with the same key that are at most `within` apart. With a table: each record and the row
+        with its key. With a global table: each record and the row with the key `on(key, value)`.
         """
         return self._joined("inner", other, joiner, within, on, value, name)
 
@@ -234,7 +245,7 @@ class Stream(Said):
         value: Any = None,
         name: str | None = None,
     ) -> "Stream":
-        """Return what `join` does, and for records that find nothing what `joiner` makes of them and None."""
+        """Return what `join` returns, and for a record without a partner the result of `joiner` with None."""
         return self._joined("left", other, joiner, within, on, value, name)
 
     def outer_join(
@@ -246,7 +257,7 @@ class Stream(Said):
         value: Any = None,
         name: str | None = None,
     ) -> "Stream":
-        """Return what `left_join` does with another stream, from both sides."""
+        """Return what `left_join` returns, for records of both streams."""
         return self._joined("outer", other, joiner, within, None, value, name)
 
     def _joined(
@@ -273,7 +284,7 @@ class Stream(Said):
         value: Any = None,
         name: str | None = None,
     ) -> "Stream":
-        """Return what a processor of your own forwards; `key` and `value` are the types of that, where not the same."""
+        """Return the records that a processor forwards. `key` and `value` are their types, if they differ."""
         return self._processed(processor, stores, key, value, name, values_only=False)
 
     def process_values(
@@ -284,7 +295,7 @@ class Stream(Said):
         value: Any = None,
         name: str | None = None,
     ) -> "Stream":
-        """Return what a processor of your own forwards, which leaves keys as they are."""
+        """Return the records that a processor forwards. It must not change the keys."""
         return self._processed(processor, stores, None, value, name, values_only=True)
 
     def _processed(

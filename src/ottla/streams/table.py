@@ -4,8 +4,8 @@ What flows between operators are its changes. A row that is deleted is a change 
 never see. Functions are called with the value, or with key and value if they take two arguments.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ottla.streams.errors import TopologyError
 from ottla.streams.functions import function, predicate
@@ -26,7 +26,16 @@ Call = Callable[..., Any]
 
 
 class Table(Said):
-    """Rows by key, each the latest of its kind."""
+    """Rows by key: the latest value of each key."""
+
+    _elsewhere: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("count", "reduce", "aggregate"), "group first, as in table.group_by(…).count()"),
+        "group_by_key": "a table is grouped by group_by(…)",
+        **dict.fromkeys(
+            ("map", "flat_map", "flat_map_values", "for_each", "peek", "select_key", "merge", "process"),
+            "it is a stream's: table.to_stream() is one",
+        ),
+    }
 
     def filter(self, keep: Call, *, name: str | None = None) -> "Table":
         """Return the rows for which `keep` is True."""
@@ -41,29 +50,27 @@ class Table(Said):
         return self._then(self._add(TableFilter, name, predicate=held, negated=negated))
 
     def map_values(self, mapper: Call, *, value: Any = None, name: str | None = None) -> "Table":
-        """Return the rows with the values that `mapper` makes of them."""
+        """Return the rows with the values that `mapper` returns."""
         found = function(mapper, self._offered, "map_values", given_type(value))
         return self._then(self._add(TableMapValues, name, mapper=found, value=found.result))
 
     def to_stream(
         self, selector: Call | None = None, *, key: Any = None, name: str | None = None
     ) -> "Stream":
-        """Return the changes as records, under their keys or under those that `selector` makes of them."""
+        """Return the changes as records, with their keys or with those that `selector` returns."""
         from ottla.streams.stream import Stream
 
         stream = Stream(self._topology, self._add(ToStream, name))
         return stream if selector is None else stream.select_key(selector, key=key)
 
     def to(self, topic: str | Call, *, key: Any = None, value: Any = None, name: str | None = None) -> None:
-        """Write the changes to a topic, which is made compacted if it is not there yet. A deleted row is a null
-        value.
-        """
+        """Write the changes to a topic. A missing topic is created as compacted. A deleted row has a null value."""
         self.to_stream()._to(topic, key, value, None, name, compacted=True)
 
     def group_by(
         self, selector: Call, *, key: Any = None, value: Any = None, name: str | None = None
     ) -> "GroupedTable":
-        """Return the table to be aggregated by the keys, of the values, that `selector` makes of its rows."""
+        """Return the table grouped by the keys, with the values, that `selector` returns for its rows."""
         from ottla.streams.grouped import GroupedTable
 
         found = self._pairing(selector, "group_by", key, value)
@@ -81,7 +88,7 @@ class Table(Said):
         value: Any = None,
         name: str | None = None,
     ) -> "Table":
-        """Return the rows that are in both tables, by key, or where this one's `on(key, value)` is the other's key."""
+        """Return the rows that are in both tables. With `on`, the other row has the key `on(key, value)`."""
         return self._then(join_tables(self, _table(other), "inner", joiner, on, value, name))
 
     def left_join(
@@ -93,17 +100,17 @@ class Table(Said):
         value: Any = None,
         name: str | None = None,
     ) -> "Table":
-        """Return what `join` does, and rows that find nothing joined with None."""
+        """Return the rows of this table, joined with rows of the other table or with None."""
         return self._then(join_tables(self, _table(other), "left", joiner, on, value, name))
 
     def outer_join(
         self, other: "Table", joiner: Call, *, value: Any = None, name: str | None = None
     ) -> "Table":
-        """Return the rows that are in either table."""
+        """Return the rows that are in either table, joined with None where one is missing."""
         return self._then(join_tables(self, _table(other), "outer", joiner, None, value, name))
 
     def suppress(self, until: WindowClose | TimeLimit, *, name: str | None = None) -> "Table":
-        """Return the table with its changes held back: until a window closes, or for a time."""
+        """Return the table with its changes held back until a window closes, or for a time."""
         if isinstance(until, WindowClose) and not isinstance(self._node.key, WindowedKey):
             raise TopologyError(
                 "suppress: there is no window to wait for", hint="use windowed_by before, or TimeLimit"
@@ -117,7 +124,7 @@ class Table(Said):
 
 
 class GlobalTable(Said):
-    """The whole of a topic's latest values, wherever records pass: to be joined with a stream by any key."""
+    """A table that is complete in every task, so that a stream can be joined with it by any key."""
 
 
 def _table(given: object) -> Table:

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from ottla.client.record import Record
+from ottla.spark.installed import require_pyspark
 from ottla.streams.errors import StreamsError, TopologyError, TypeMismatch
 from ottla.streams.plan.sources import Source, reads
 from ottla.streams.plan.topology import Plan
-from ottla.streams.settings import AppSettings
+from ottla.streams.settings import NEEDS_SPARK, AppSettings
 from ottla.streams.types.codec import encoder
 from ottla.streams.types.serde import Serde
 
@@ -58,6 +59,7 @@ def _on_python(settings: AppSettings, plan: Plan) -> Round:
 
 
 def _on_spark(settings: AppSettings, plan: Plan, directory: Path) -> Round:
+    require_pyspark(NEEDS_SPARK)
     from ottla.streams.lowering.deployment import Trial
 
     running = Trial(settings, plan, directory)

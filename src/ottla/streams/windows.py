@@ -1,8 +1,7 @@
-"""Windows and other spans of time, as values.
+"""Windows and other spans of event time.
 
-All of them are in milliseconds of event time. Where a span is given it may be a timedelta, a number of milliseconds,
-or a text such as "5 minutes". Window starts are included; the end of a tumbling or hopping window is not, the ends of
-a sliding and of a session window are.
+A span is a timedelta, a string such as "5 minutes", or a number of milliseconds. The start of a window is included.
+The end of a tumbling or hopping window is excluded; the end of a sliding or session window is included.
 """
 
 import re
@@ -12,6 +11,7 @@ from datetime import timedelta
 from ottla.streams.errors import TopologyError
 
 Span = timedelta | int | str
+"""A span of time: a timedelta, a string such as "5 minutes", or a number of milliseconds."""
 
 _UNITS = {"ms": 1, "millisecond": 1, "s": 1000, "second": 1000, "min": 60_000, "minute": 60_000, "m": 60_000}
 _UNITS |= {"h": 3_600_000, "hour": 3_600_000, "d": 86_400_000, "day": 86_400_000}
@@ -51,8 +51,8 @@ def _at_least_nothing(span: Span, what: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Tumbling:
-    """Windows of one size, side by side: [0, size), [size, 2·size) and so on."""
+class TumblingWindow:
+    """Windows of one size that do not overlap: [0, size), [size, 2·size) and so on."""
 
     size: Span
     grace: Span = field(default=0, kw_only=True)
@@ -65,13 +65,13 @@ class Tumbling:
 
     @property
     def advance_ms(self) -> int:
-        """How far apart the starts of windows are."""
+        """The time between the starts of two windows, in milliseconds."""
         return self.size_ms
 
 
 @dataclass(frozen=True, slots=True)
-class Hopping:
-    """Windows of one size that begin every `advance`: a record is in as many of them as overlap there."""
+class HoppingWindow:
+    """Windows of one size, one of which starts every `advance`. A record is in all windows that overlap its time."""
 
     size: Span
     advance: Span
@@ -91,8 +91,8 @@ class Hopping:
 
 
 @dataclass(frozen=True, slots=True)
-class Sliding:
-    """A window for each distinct set of records no further apart than `difference`; both ends are included."""
+class SlidingWindow:
+    """A window for each set of records that are at most `difference` apart. Both ends are included."""
 
     difference: Span
     grace: Span = field(default=0, kw_only=True)
@@ -105,10 +105,8 @@ class Sliding:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
-    """Windows that grow while records come no further apart than `gap`; from the first record to the last, both
-    included.
-    """
+class SessionWindow:
+    """A window lasts while the next record is at most `gap` later. It goes from its first to its last record."""
 
     gap: Span
     grace: Span = field(default=0, kw_only=True)
@@ -120,14 +118,12 @@ class Session:
         object.__setattr__(self, "grace_ms", _at_least_nothing(self.grace, "grace"))
 
 
-Window = Tumbling | Hopping | Sliding | Session
+Window = TumblingWindow | HoppingWindow | SlidingWindow | SessionWindow
 
 
 @dataclass(frozen=True, slots=True)
 class JoinWindow:
-    """How far apart records may be to be joined: right between `before` earlier and `after` later than left, ends
-    included.
-    """
+    """Records are joined if the right one is at most `before` earlier or `after` later than the left one."""
 
     before: Span
     after: Span
@@ -145,22 +141,21 @@ class JoinWindow:
 
 
 def within(difference: Span, *, grace: Span = 0) -> JoinWindow:
-    """Return the join window of records at most `difference` apart, either way."""
+    """Return a JoinWindow for records that are at most `difference` apart in either direction."""
     return JoinWindow(difference, difference, grace=grace)
 
 
 @dataclass(frozen=True, slots=True)
 class WindowClose:
-    """Suppress until a window can change no more: stream time has passed its end and its grace."""
+    """Hold changes back until a window is final: stream time is past its end and its grace."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeLimit:
-    """Suppress until `wait` of event time has passed since the first change held back for a key; then the last one
-    leaves.
+    """Hold the changes of a key back for `wait` of event time, and then forward the last one.
 
-    With `records_max` at most so many keys are held; `when_full` says whether the oldest leaves early ("emit") or the
-    query fails ("fail").
+    `records_max` limits how many keys are held. Beyond it the oldest is forwarded early (`when_full="emit"`), or the
+    query fails (`when_full="fail"`).
     """
 
     wait: Span

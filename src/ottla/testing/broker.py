@@ -18,15 +18,14 @@ _STOP_SECONDS_MAX = 10.0
 
 
 class BrokerFailed(Exception):
-    """The broker could not start; the text says why."""
+    """The broker could not start. The message says why."""
 
 
 class Broker:
-    """A broker to test against.
+    """A broker for tests: `with Broker() as broker:`.
 
-    `settings` are Kafka's, for the broker: `Broker({"num.partitions": "3"})`. Data goes to a temporary directory, or to
-    `data`, which then stays. Unless told otherwise, writes are acknowledged once the operating system has them
-    (`ottla.flush=os`): tests kill processes, not machines.
+    `settings` are those of the broker: `Broker({"num.partitions": "3"})`. Its files are in a temporary directory, or in
+    `data`, which is kept. By default a write is acknowledged when the operating system has it (`ottla.flush=os`).
     """
 
     def __init__(self, settings: Mapping[str, str] | None = None, *, data: str | None = None) -> None:
@@ -39,7 +38,7 @@ class Broker:
 
     @property
     def bootstrap(self) -> str:
-        """What to give clients as bootstrap.servers."""
+        """The address for clients (bootstrap.servers)."""
         if not self._port:
             raise BrokerFailed("the broker was not started: use it in a with statement, or call start()")
         return f"127.0.0.1:{self._port}"
@@ -61,7 +60,7 @@ class Broker:
         return self._process.pid
 
     def start(self) -> Self:
-        """Start, and return once clients are served."""
+        """Start the broker, and return when it serves clients."""
         if self._process is not None:
             return self
         pairs = [f"{name}={value}" for name, value in self._settings.items()]
@@ -80,13 +79,13 @@ class Broker:
         return self
 
     def stop(self) -> None:
-        """Stop as a service manager would; the data stays."""
+        """Stop the broker with SIGTERM. Its files stay."""
         if self._process is not None:
             self._process.terminate()
             self._end()
 
     def kill(self) -> None:
-        """End at once, with no time to tidy up."""
+        """Kill the broker with SIGKILL. Its files stay."""
         if self._process is not None:
             self._process.kill()
             self._end()
@@ -101,12 +100,12 @@ class Broker:
             process.communicate()
 
     def restart(self) -> Self:
-        """Stop, and start again on the same port and data."""
+        """Stop the broker, and start it again with the same port and files."""
         self.stop()
         return self.start()
 
     def close(self) -> None:
-        """Stop, and remove the data unless the directory was given."""
+        """Stop the broker, and remove its files unless `data` was given."""
         self.stop()
         if self._own is not None:
             shutil.rmtree(self._own, ignore_errors=True)

@@ -10,7 +10,7 @@ import sys
 
 from ottla.cli.dev import prepare
 from ottla.cli.error import CommandError
-from ottla.cli.server import overrides
+from ottla.cli.properties import overrides
 from ottla.metadata.settings.error import SettingError
 from ottla.node.dev import dev_properties
 from ottla.node.node import Node

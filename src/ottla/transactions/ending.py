@@ -69,7 +69,8 @@ def end(
         now=now,
         producer_id=producer_id,
     )
-    return Decision(_granted(ending.completed) if rises else EndTxnResponse(), ending.records, ending.after)
+    reply = _granted(ending.completed) if rises else EndTxnResponse()
+    return Decision(reply, ending.records, ending.after, any_length=True)
 
 
 def fence(
@@ -138,7 +139,7 @@ def markers_written(ledger: Ledger, markers: SendMarkers, now: int) -> Decision[
     ):
         return Decision(None)
     completed = transaction.completed(now)
-    return Decision(None, (ledger.record(transactional_id, completed),))
+    return Decision(None, (ledger.record(transactional_id, completed),), any_length=True)
 
 
 def _find(ledger: Ledger, request: EndTxnRequest) -> Transaction:

@@ -65,7 +65,8 @@ def _decide(
         raise BrokerError(ErrorCode.PRODUCER_FENCED)
     if transaction.state is State.ONGOING:
         ending = fence(ledger, transactional_id, transaction, now, producer_id)
-        return Decision(_refused(ErrorCode.CONCURRENT_TRANSACTIONS), ending.records, ending.after)
+        refused = _refused(ErrorCode.CONCURRENT_TRANSACTIONS)
+        return Decision(refused, ending.records, ending.after, any_length=True)
     if not transaction.state.idle:
         raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{transaction.state.label} is not to be recorded")
     step, last_epoch = _next(ledger, transactional_id, transaction, request, now, producer_id)

@@ -9,6 +9,8 @@ T3  Each id has one timer at most: the timeout of what is open, or the expiry of
     is set again, and only the record it asked for takes it away, so an append that fails is tried anew.
 T4  New producer ids come in by argument. A command that lacks one raises ProducerIdNeeded, and `expire` asks with
     DrawProducerId; neither changes anything.
+T5  What ends a transaction is written however long its record is: it can be longer than the last one that was taken
+    from a client, and the topic's limit may be lower by now.
 
     init_producer_id --> add_partitions, add_offsets --> end --SendMarkers--> markers_written
                                     +-- expire, abort_overdue --SendMarkers--------------------^
@@ -18,8 +20,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ottla.replicated.decision import Decision, Effect, Millis
-from ottla.replicated.keyed import KeyedRecord
+from ottla.replicated.decision import Decision, Millis, together
+from ottla.replicated.keyed import KeyedRecord, stored_bytes
+from ottla.replicated.steps import STEP_BYTES
 from ottla.replicated.timers import Timers
 from ottla.transactions import ending, enlisting, initialising, listing
 from ottla.transactions.effects import DrawProducerId, ProducerIdNeeded, SendMarkers
@@ -33,7 +36,7 @@ from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProd
 from ottla.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from ottla.wire.records.transaction import TransactionLogKey, TransactionLogValue
 
-# How many timers are served at once, so that what they write stays well below the limit of a batch.
+# How many timers are served at once, if what they write has no more than STEP_BYTES.
 _SERVED_MAX = 100
 
 
@@ -87,16 +90,25 @@ class Transactions:
 
     def expire(self, now: Millis) -> Decision[None]:
         """Abort what is open too long, and forget the ids that nobody used for long."""
-        due = self._timers.due(now)
-        for transactional_id in due[_SERVED_MAX:]:
-            self._timers.set(transactional_id, now)
-        records: list[object] = []
-        after: list[Effect] = []
-        for transactional_id in due[:_SERVED_MAX]:
-            decision = self._serve(transactional_id, now)
-            records += decision.records
-            after += decision.after
-        return Decision(None, tuple(records), tuple(after))
+        served: list[Decision[None]] = []
+        size_bytes = 0
+        due = iter(self._timers.due(now))
+        for transactional_id in due:
+            if len(served) >= _SERVED_MAX or size_bytes >= STEP_BYTES:
+                self._timers.set(transactional_id, now)
+                continue
+            try:
+                decision = self._serve(transactional_id, now)
+            except Exception:
+                for other in due:
+                    self._timers.set(other, now)
+                if served:
+                    self._timers.set(transactional_id, now)  # after what is served it breaks alone
+                    break
+                raise
+            served.append(decision)
+            size_bytes += stored_bytes(decision.records)
+        return together(served) if served else Decision(None)
 
     def resume(self) -> Decision[None]:
         """Ask for the markers of every transaction whose end is decided; to be called once, after the log was read."""
@@ -155,7 +167,7 @@ class Transactions:
             end = ending.fence(self._ledger, transactional_id, transaction, now, producer_id)
         except ProducerIdNeeded:
             return Decision(None, after=(DrawProducerId(transactional_id),))
-        return Decision(None, end.records, end.after)
+        return Decision(None, end.records, end.after, any_length=True)
 
     def list_transactions(
         self, request: ListTransactionsRequest, now: Millis, matches: Callable[[str], bool] | None = None
@@ -175,4 +187,4 @@ class Transactions:
             return self.abort_overdue(transactional_id, now)
         retry_ms = values["transaction.remove.expired.transaction.cleanup.interval.ms"]
         self._timers.set(transactional_id, now + retry_ms)
-        return Decision(None, (tombstone_of(transactional_id),))
+        return Decision(None, (tombstone_of(transactional_id),), any_length=True)

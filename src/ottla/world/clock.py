@@ -1,6 +1,7 @@
 """Time: wall-clock milliseconds for what users see, monotonic seconds for what is measured."""
 
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -14,6 +15,15 @@ class Clock(Protocol):
     def monotonic(self) -> float:
         """Return seconds that only grow."""
         ...
+
+
+def steady_ms(clock: Clock) -> Callable[[], int]:
+    """Return what tells milliseconds that begin as those of the wall clock and then only grow.
+
+    This is the time for whatever waits or expires: a wall clock that is set back by a year would put it off for a year.
+    """
+    ahead_ms = clock.now_ms() - round(clock.monotonic() * 1000)
+    return lambda: ahead_ms + round(clock.monotonic() * 1000)
 
 
 class RealClock:

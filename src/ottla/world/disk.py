@@ -6,6 +6,7 @@ D3  A handle opens its descriptor on first use, and `rest()` closes it until the
     need not hold thousands of descriptors. All of that happens on the loop; `sync` alone runs in threads, and only
     while the file is pinned. To pin a file opens it, and a pinned one is closed when the last pin goes, whoever asks
     for that sooner: so a thread neither opens a descriptor, nor finds one that is closed or another file's by then.
+D4  A handle gives its descriptor back by itself where too many are open (`open_files.py`).
 
 Buffers are anything with the buffer protocol; paths are plain strings.
 """
@@ -15,21 +16,16 @@ import ctypes
 import errno
 import fcntl
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterable
-from functools import cache
 from typing import Protocol
 
 from ottla.world.held_directory import HeldDirectory, RealDirectory
+from ottla.world.open_files import NO_DESCRIPTORS, OpenFiles
+from ottla.world.syncfs import find_syncfs
 
+__all__ = ["NO_DESCRIPTORS"]  # what a sync says that could not begin
 Bytes = bytes | bytearray | memoryview
-
-# What a sync says that could not begin: nothing was tried, and nothing is lost by trying again.
-NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
-
-# Before, syncfs(2) kept silent about data that could not be written.
-_SYNCFS_SPEAKS_SINCE = (5, 8)
 
 
 class File(Protocol):
@@ -176,6 +172,10 @@ class Disk(Protocol):
         """Make everything on the file system of `path` durable; False when this cannot be done, or not reliably."""
         ...
 
+    def limit_open(self, files_max: Callable[[], int]) -> Callable[[], None]:
+        """Keep no more files open than that; call what is returned when it has become less."""
+        ...
+
     def free_bytes(self, path: str) -> int:
         """Return the room left on the file system."""
         ...
@@ -189,13 +189,17 @@ class Disk(Protocol):
         ...
 
 
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+
+
 class RealFile:
     """A file of the operating system, addressed by position, so reads and appends never share a cursor."""
 
-    __slots__ = ("_fd", "_is_done", "_pins", "path", "size")
+    __slots__ = ("_fd", "_is_done", "_open_files", "_pins", "path", "size")
 
-    def __init__(self, path: str, size: int) -> None:
+    def __init__(self, path: str, size: int, open_files: OpenFiles | None = None) -> None:
         self.path = path
+        self._open_files = open_files
         self.size = size
         self._pins = 0
         self._is_done = False  # to be closed with the last pin
@@ -209,13 +213,19 @@ class RealFile:
     @pins.setter
     def pins(self, count: int) -> None:
         if self._fd < 0 and count > self._pins:
-            self._open()
+            self._open(pins=True)
+        if self._open_files is not None:
+            self._open_files.pinned += (count > 0) - (self._pins > 0)
         self._pins = count
         if count == 0 and self._is_done:
             self.close()
 
-    def _open(self) -> int:
-        fd = self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    def _open(self, *, pins: bool = False) -> int:
+        if self._open_files is None:
+            fd = os.open(self.path, _FLAGS, 0o644)
+        else:
+            fd = self._open_files.open(self, self.path, _FLAGS, pins=pins)
+        self._fd = fd
         return fd
 
     def append(self, data: Bytes) -> None:
@@ -278,6 +288,8 @@ class RealFile:
         self._is_done = self._pins > 0
         if self._fd >= 0 and not self._is_done:
             fd, self._fd = self._fd, -1
+            if self._open_files is not None:
+                self._open_files.forget(self)
             os.close(fd)
 
 
@@ -297,6 +309,13 @@ class RealLock:
 class RealDisk:
     """The operating system's files."""
 
+    def __init__(self) -> None:
+        self._open_files = OpenFiles()
+
+    def limit_open(self, files_max: Callable[[], int]) -> Callable[[], None]:
+        """Keep no more files open than that; call what is returned when it has become less."""
+        return self._open_files.limit(files_max)
+
     def open(self, path: str, *, create: bool = True, size: int | None = None) -> RealFile:
         """Return a handle; a caller that already knows the size saves the look-up."""
         if size is None:
@@ -305,9 +324,9 @@ class RealDisk:
             except FileNotFoundError:
                 if not create:
                     raise
-                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
+                os.close(self._open_files.attempt(lambda: os.open(path, _FLAGS, 0o644)))
                 size = 0
-        return RealFile(path, size)
+        return RealFile(path, size, self._open_files)
 
     def absolute(self, path: str) -> str:
         """Return the whole path, for those who work elsewhere."""
@@ -323,11 +342,11 @@ class RealDisk:
 
     def list(self, path: str) -> list[str]:
         """Return the names in a directory, sorted."""
-        return sorted(os.listdir(path))
+        return sorted(self._open_files.attempt(lambda: os.listdir(path)))
 
     def list_sizes(self, path: str) -> dict[str, int]:
         """Return the plain files of a directory with their sizes, in one pass."""
-        with os.scandir(path) as entries:
+        with self._open_files.attempt(lambda: os.scandir(path)) as entries:
             return {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
 
     def make_dirs(self, path: str) -> None:
@@ -362,13 +381,14 @@ class RealDisk:
 
     def read_bytes(self, path: str) -> bytes:
         """Return a whole file."""
-        with open(path, "rb") as file:
+        with self._open_files.attempt(lambda: open(path, "rb")) as file:
             return file.read()
 
     def write_atomic(self, path: str, data: Bytes) -> None:
         """Replace a file so that a crash leaves the old content or the new."""
         temporary = path + ".tmp"
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        fd = self._open_files.attempt(lambda: os.open(temporary, flags, 0o644))
         try:
             view = memoryview(data)
             done = 0
@@ -382,7 +402,7 @@ class RealDisk:
 
     def sync_dir(self, path: str) -> None:
         """Make renames and new names in a directory durable."""
-        held = self.hold_dir(path)
+        held = self._open_files.attempt(lambda: RealDirectory(path))
         try:
             held.sync()
         finally:
@@ -390,14 +410,15 @@ class RealDisk:
 
     def hold_dir(self, path: str) -> RealDirectory:
         """Open a directory, for a thread that is to sync its names."""
-        return RealDirectory(path)
+        return RealDirectory(path, self._open_files)
 
     def sync_filesystem(self, path: str) -> bool:
         """Make everything on the file system of `path` durable; False when this cannot be done, or not reliably."""
-        syncfs = _find_syncfs()
+        syncfs = find_syncfs()
         if syncfs is None:
             return False
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        fd = self._open_files.attempt(lambda: os.open(path, flags))
         try:
             if syncfs(fd) == 0:
                 return True
@@ -427,13 +448,3 @@ class RealDisk:
             os.close(fd)
             raise BlockingIOError(f"{path} is locked by another process") from None
         return RealLock(fd)
-
-
-@cache
-def _find_syncfs() -> Callable[[int], int] | None:
-    """Return Linux's syncfs(2), where it is there and reports failures."""
-    version = re.match(r"(\d+)\.(\d+)", os.uname().release)
-    if version is None or (int(version[1]), int(version[2])) < _SYNCFS_SPEAKS_SINCE:
-        return None
-    # Found nowhere but on Linux.
-    return getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)

@@ -185,6 +185,18 @@ def free_port(host: str = "127.0.0.1") -> int:
         return int(probe.getsockname()[1])
 
 
+def is_free(port: int, host: str = "127.0.0.1") -> bool:
+    """Say whether a TCP port can be listened on now."""
+    with socket.socket() as probe:
+        # As a server binds it: connections that ended a moment ago are in nobody's way.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+        return True
+
+
 def is_served(host: str, port: int, timeout_s: float = 5.0) -> bool:
     """Say whether somebody accepts connections there."""
     try:

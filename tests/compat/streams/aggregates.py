@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ottla.streams import App, Session, Sliding, Tumbling
+from ottla.streams import App, SessionWindow, SlidingWindow, TumblingWindow
 from ottla.streams.grouped import Cogrouped
 from tests.compat.streams.comparison import COMPLETE, TWO, Comparisons
 from tests.compat.streams.records import Shape, Topic
@@ -72,16 +72,16 @@ def cogroup(app: App) -> None:
 
 @AGGREGATES.add(COGROUPED)
 def cogroup_tumbling(app: App) -> None:
-    cogrouped(app).windowed_by(Tumbling(20, grace=400)).aggregate(str).to("out")
+    cogrouped(app).windowed_by(TumblingWindow(20, grace=400)).aggregate(str).to("out")
 
 
 @AGGREGATES.add(COGROUPED)
 def cogroup_sliding(app: App) -> None:
-    cogrouped(app).windowed_by(Sliding(20, grace=400)).aggregate(str).to("out")
+    cogrouped(app).windowed_by(SlidingWindow(20, grace=400)).aggregate(str).to("out")
 
 
 @AGGREGATES.add(replace(COGROUPED, leap=0.05))
 def cogroup_session(app: App) -> None:
-    cogrouped(app).windowed_by(Session(10, grace=400)).aggregate(
+    cogrouped(app).windowed_by(SessionWindow(10, grace=400)).aggregate(
         str, lambda key, one, other: merged(one, other)
     ).to("out")

@@ -5,7 +5,15 @@ Kafka Streams says that records without a value are ignored, but to most windows
 
 from dataclasses import replace
 
-from ottla.streams import App, Hopping, Session, Sliding, TimeLimit, Tumbling, WindowClose
+from ottla.streams import (
+    App,
+    HoppingWindow,
+    SessionWindow,
+    SlidingWindow,
+    TimeLimit,
+    TumblingWindow,
+    WindowClose,
+)
 from ottla.streams.grouped import GroupedStream
 from tests.compat.streams.comparison import WITHOUT_NULL_VALUES, Comparisons
 from tests.compat.streams.texts import chain
@@ -13,10 +21,10 @@ from tests.compat.streams.texts import merge as merged
 
 WINDOWS = Comparisons()
 
-TUMBLING = Tumbling(20, grace=15)
-HOPPING = Hopping(30, 10, grace=10)
-SLIDING = Sliding(20, grace=15)
-SESSION = Session(10, grace=15)
+TUMBLING = TumblingWindow(20, grace=15)
+HOPPING = HoppingWindow(30, 10, grace=10)
+SLIDING = SlidingWindow(20, grace=15)
+SESSION = SessionWindow(10, grace=15)
 # In the very millisecond until which it can still change, a session is out of reach of Kafka Streams' stores, and its
 # suppress lets sessions and sliding windows go. With these times that millisecond never comes.
 EVEN_TIMES = replace(WITHOUT_NULL_VALUES, unit_ms=2)
@@ -39,7 +47,7 @@ def tumbling_reduce(app: App) -> None:
 
 @WINDOWS.add(WITHOUT_NULL_VALUES)
 def tumbling_without_grace(app: App) -> None:
-    grouped(app).windowed_by(Tumbling(20)).count().to("out")
+    grouped(app).windowed_by(TumblingWindow(20)).count().to("out")
 
 
 @WINDOWS.add(WITHOUT_NULL_VALUES)
@@ -54,7 +62,7 @@ def hopping_reduce(app: App) -> None:
 
 @WINDOWS.add(WITHOUT_NULL_VALUES)
 def hopping_uneven(app: App) -> None:
-    grouped(app).windowed_by(Hopping(25, 10)).count().to("out")
+    grouped(app).windowed_by(HoppingWindow(25, 10)).count().to("out")
 
 
 @WINDOWS.add(WITHOUT_NULL_VALUES)
@@ -127,7 +135,7 @@ def suppress_sessions_until_window_closes(app: App) -> None:
 
 @WINDOWS.add(TIMES_OF_THREE)
 def suppress_sliding_until_window_closes(app: App) -> None:
-    grouped(app).windowed_by(Sliding(20, grace=17)).reduce(chain).suppress(WindowClose()).to("out")
+    grouped(app).windowed_by(SlidingWindow(20, grace=17)).reduce(chain).suppress(WindowClose()).to("out")
 
 
 @WINDOWS.add()

@@ -5,10 +5,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from ottla.broker.apis import init_producer_id, join_group, list_groups, offset_commit, offset_fetch
+from ottla.broker.apis import (
+    init_producer_id,
+    initialize_share_group_state,
+    join_group,
+    list_groups,
+    offset_commit,
+    offset_fetch,
+)
 from ottla.broker.coordination import Coordination
 from ottla.broker.coordinators import partition_of
-from ottla.broker.internal_topics import OFFSETS, TRANSACTIONS, make
+from ottla.broker.internal_topics import OFFSETS, SHARE_STATE, TRANSACTIONS, make
 from ottla.broker.markers import Marker
 from ottla.broker.transaction_coordination import HostedTransactions, TransactionCoordination
 from ottla.groups.machine import Groups
@@ -22,6 +29,7 @@ from ottla.wire.batch import build_batch
 from ottla.wire.compression import Codec
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest
+from ottla.wire.messages.initialize_share_group_state import InitializeShareGroupStateRequest
 from ottla.wire.messages.join_group import JoinGroupRequest
 from ottla.wire.messages.list_groups import ListGroupsRequest
 from ottla.wire.messages.offset_commit import OffsetCommitRequest
@@ -358,6 +366,68 @@ def test_transactions_answer_before_those_who_ask_give_up(station):
     assert Writer(station).epoch == 2
 
 
+def _commit_offset(station):
+    topics = OffsetCommitRequest.OffsetCommitRequestTopic
+    part = topics.OffsetCommitRequestPartition(partition_index=0, committed_offset=6)
+    request = OffsetCommitRequest(group_id="g", topics=[topics(name="t", partitions=[part])])
+    pending = offset_commit.API.handle(request, 8, station.connection, station.broker)
+    return pending, lambda answer: answer.topics[0].partitions[0].error_code
+
+
+def _begin_transactional_id(station):
+    request = InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=60_000)
+    pending = init_producer_id.API.handle(request, 4, station.connection, station.broker)
+    return pending, lambda answer: answer.error_code
+
+
+def _initialize_share_state(station):
+    data = InitializeShareGroupStateRequest.InitializeStateData
+    topic_id = station.broker.image.topics.by_name["t"].id
+    request = InitializeShareGroupStateRequest(
+        group_id="g",
+        topics=[data(topic_id=topic_id, partitions=[data.PartitionData(partition=0, state_epoch=1, start_offset=0)])],
+    )
+    pending = initialize_share_group_state.API.handle(request, 0, station.connection, station.broker)
+    return pending, lambda answer: answer.results[0].partitions[0].error_code
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "waits_ms", "topic", "ask"),
+    [
+        ("offsets.commit.timeout.ms", "1700", 1700, OFFSETS, _commit_offset),
+        ("offsets.commit.timeout.ms", "23000", 23_000, OFFSETS, _commit_offset),
+        ("request.timeout.ms", "1800", 1200, TRANSACTIONS, _begin_transactional_id),
+        ("request.timeout.ms", "90000", 60_000, TRANSACTIONS, _begin_transactional_id),
+        ("share.coordinator.write.timeout.ms", "1900", 1900, SHARE_STATE, _initialize_share_state),
+        ("share.coordinator.write.timeout.ms", "24000", 24_000, SHARE_STATE, _initialize_share_state),
+    ],
+)
+def test_a_reply_that_waits_for_its_records_waits_as_long_as_the_settings_say(
+    make_station, setting, value, waits_ms, topic, ask
+):
+    """Nothing is committed, and each coordinator's own write timeout refuses whoever waits: no constant does."""
+    partitions = {
+        f"{prefix}.num.partitions": "1"
+        for prefix in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
+    }
+    one_replica = {f"share.coordinator.state.topic.{name}": "1" for name in ("replication.factor", "min.isr")}
+    station = make_station(**partitions, **one_replica, **{setting: value})
+    for each in (OFFSETS, TRANSACTIONS, SHARE_STATE):
+        make(station.broker, each, lambda code: None)
+    station.settle()
+    station.create("t")
+    assert commit(station, "g", "t", 5) == 0
+    station.table.by_name(topic.name, 0)._flusher = SimpleNamespace(appended=lambda _: None)
+    pending, code_of = ask(station)
+    answers = []
+    pending.then(answers.append)
+    station.settle()
+    station.settle(waits_ms - 10)
+    assert answers == []
+    station.settle(20)
+    assert [code_of(answer) for answer in answers] == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+
+
 def test_a_machine_that_breaks_over_a_record_is_read_anew(station, monkeypatch):
     afresh(station)
     assert commit(station, "g", "t", 5) == 0
@@ -417,12 +487,12 @@ def test_the_end_of_a_transaction_is_recorded_though_its_log_broke_once(station,
     assert writer.write("t") == 0
     append, appends = Partition.append_own, []
 
-    def breaks(self, *arguments):
+    def breaks(self, *arguments, **how):
         if self.topic == TRANSACTIONS.name:
             appends.append(1)
             if len(appends) == 2:  # after that of the decision
                 raise OSError(errno.EMFILE, "no")
-        return append(self, *arguments)
+        return append(self, *arguments, **how)
 
     monkeypatch.setattr(Partition, "append_own", breaks)
     assert writer.end(committed=True) == 0
@@ -464,7 +534,7 @@ def test_long_work_that_breaks_is_reported_and_over(station, monkeypatch, what):
             raise RuntimeError("unforeseen")
         yield Decision(None, (tombstone(Place("g", "t", 1)),))
 
-    def breaks(*arguments):
+    def breaks(*arguments, **how):
         raise RuntimeError("unforeseen")
 
     with monkeypatch.context() as broken:

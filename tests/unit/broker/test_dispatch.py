@@ -169,3 +169,23 @@ def test_what_a_request_that_was_put_off_holds_is_given_back(station):
     assert len(transport.written) > 900_000
     assert connection.held == connections.answers.total == 0
     assert transport.reading and not connection.owed
+
+
+@pytest.mark.parametrize("is_ready", [True, False])
+def test_the_time_that_a_request_has_taken_counts_whether_it_is_answered_or_not(station, is_ready):
+    served = []
+
+    def handle(request, version, connection, broker):
+        served.append(1)
+        broker.clock.ms += 30
+        return ListGroupsResponse() if is_ready else Pending()
+
+    made = Dispatcher((Api(ListGroupsRequest, ListGroupsResponse, handle),), station.broker, print)
+    connection = Connection(station.connections, "A", made.serve)
+    connection.session = Session("A")
+    transport = Transport()
+    connection.connection_made(transport)
+    feed(connection, request_frame(ListGroupsRequest(), 0, 1) * 10)
+    assert len(served) == 1 and not transport.reading
+    station.settle()
+    assert len(served) == 10 and transport.reading

@@ -15,6 +15,7 @@ from ottla.wire.messages.produce import ProduceRequest, ProduceResponse
 from ottla.wire.record import Record
 from ottla.wire.record_walk import PlainWalk
 from tests.unit.broker.conftest import Station
+from tests.unit.log.topic_settings import OF_TOPICS
 
 Topic = ProduceRequest.TopicProduceData
 Part = Topic.PartitionProduceData
@@ -71,20 +72,8 @@ BATCHES = {
         codec=Codec.GZIP, producer_id=6, producer_epoch=0, base_sequence=7
     ),
 }
-
-# The settings of topics under which a batch is more than checked.
-TOPICS = {
-    "default": {},
-    "append time": {"message_timestamp_type": "LogAppendTime"},
-    "compacted": {"cleanup_policy": "compact"},
-    "zstd": {"compression_type": "zstd"},
-    "uncompressed": {"compression_type": "uncompressed"},
-    "all of it": {
-        "message_timestamp_type": "LogAppendTime",
-        "cleanup_policy": "compact,delete",
-        "compression_type": "gzip",
-    },
-}
+# Those under which the records of every batch are looked through: six forms of it.
+CHECKED = ("default", "LogAppendTime", "compacted", "zstd, fast", "uncompressed", "all of it")
 
 
 def request(version, records, topic_id, *, name="t", indexes=(0,), acks=1, **fields):
@@ -97,10 +86,10 @@ def request(version, records, topic_id, *, name="t", indexes=(0,), acks=1, **fie
 class Road:
     """One broker, asked over the wire; with or without the lane."""
 
-    def __init__(self, station, *, lane, **topic):
+    def __init__(self, station, *, lane, topic="t", **settings):
         self.station = station
-        self.topic_id = station.create("t", partitions=2, **topic).id
-        station.table.by_name("t", 0)
+        self.topic_id = station.create(topic, partitions=2, **settings).id
+        station.table.by_name(topic, 0)
         self.replies = []
         self.dispatcher = Dispatcher((produce.API,), station.broker, self.replies.append)
         self.connection = SimpleNamespace(
@@ -147,19 +136,25 @@ def test_both_roads_lead_to_the_same_place(roads, version, kind):
     assert told[0] == told[1]
 
 
-@pytest.mark.parametrize("kind", BATCHES)
-@pytest.mark.parametrize("settings", TOPICS)
+@pytest.mark.parametrize("settings", OF_TOPICS)
 @pytest.mark.parametrize("version", [9, 13])
-def test_whatever_the_topic_both_roads_lead_to_the_same_place(tmp_path, version, settings, kind):
+def test_whatever_the_topic_both_roads_lead_to_the_same_place(tmp_path, version, settings):
     told = []
-    for name in "ab":
-        road = Road(Station(tmp_path / name), lane=name == "a", **TOPICS[settings])
-        known = {"producer_id": 6, "producer_epoch": 0, "base_sequence": 0}
-        for records in (batch(**known), BATCHES[kind], batch(), BATCHES[kind]):
-            road.send(version, request(version, bytearray(records), road.topic_id))
-        log = road.station.table.by_name("t", 0).log
-        told.append((road.replies, log.end_offset, bytes(log.read(0, 1 << 20, log.end_offset))))
-        road.station.close()
+    for path in "ab":
+        station = Station(tmp_path / path)
+        told.append([])
+        for number, kind in enumerate(BATCHES):
+            name = f"t{number}"
+            road = Road(station, lane=path == "a", topic=name, **OF_TOPICS[settings].keywords)
+            known = {"producer_id": 6, "producer_epoch": 0, "base_sequence": 0}
+            for records in (batch(**known), BATCHES[kind], batch(), BATCHES[kind]):
+                for acks in (1, -1):
+                    wish = request(version, bytearray(records), road.topic_id, name=name, acks=acks)
+                    road.send(version, wish)
+            log = station.table.by_name(name, 0).log
+            stored = bytes(log.read(0, 1 << 20, log.end_offset))
+            told[-1].append((kind, road.replies, log.end_offset, log.is_sync_due, stored))
+        station.close()
     assert told[0] == told[1]
 
 
@@ -168,10 +163,10 @@ def answer_to(road, records):
     return ProduceResponse.decode(written[9:], 13).responses[0].partition_responses[0]
 
 
-@pytest.mark.parametrize("settings", ["append time", "all of it"])
+@pytest.mark.parametrize("settings", ["LogAppendTime", "all of it"])
 def test_a_refused_batch_is_left_as_it_came(tmp_path, settings):
     """Found by reading: its timestamps were rewritten first, and then refused for that."""
-    road = Road(Station(tmp_path), lane=True, **TOPICS[settings])
+    road = Road(Station(tmp_path), lane=True, **OF_TOPICS[settings].keywords)
     known = {"producer_id": 6, "producer_epoch": 0}
     assert answer_to(road, batch(**known, base_sequence=0)).error_code == 0
     assert (
@@ -193,13 +188,13 @@ def test_a_refused_batch_is_left_as_it_came(tmp_path, settings):
         ("with a wrong greatest time", ErrorCode.NONE),
     ],
 )
-@pytest.mark.parametrize("settings", TOPICS)
+@pytest.mark.parametrize("settings", CHECKED)
 @pytest.mark.parametrize("compiled", [True, False])
 def test_what_cannot_be_read_is_not_stored(tmp_path, monkeypatch, settings, kind, code, compiled):
     if not compiled:
         monkeypatch.setattr("ottla.log.log._append_plain", None)
         monkeypatch.setattr("ottla.wire.record_walk.Walk", PlainWalk)
-    road = Road(Station(tmp_path), lane=True, **TOPICS[settings])
+    road = Road(Station(tmp_path), lane=True, **OF_TOPICS[settings].keywords)
     assert answer_to(road, BATCHES[kind]).error_code == code
     log = road.station.table.by_name("t", 0).log
     assert log.end_offset == (code is ErrorCode.NONE)

@@ -22,8 +22,8 @@ from ottla.world.worker import InlineWorker
 from tests.faults.seeds import seeded
 from tests.unit.broker.conftest import Station
 from tests.unit.broker.test_express import BATCHES, batch, request
-from tests.unit.broker.test_express import TOPICS as SETTINGS
 from tests.unit.channel.test_connection import Transport, feed, frame
+from tests.unit.log.topic_settings import OF_TOPICS
 
 pytestmark = pytest.mark.skipif(not IS_HERE, reason="the compiled lane was not built")
 
@@ -202,14 +202,21 @@ def test_whatever_the_batch_both_say_the_same(worlds, monkeypatch, kind):
         both(worlds, lambda world: world.send(0, produced(world, 13, batch(3))))
 
 
-@pytest.mark.parametrize("kind", BATCHES)
-@pytest.mark.parametrize("settings", SETTINGS)
-def test_whatever_the_topic_both_say_the_same(tmp_path, monkeypatch, settings, kind):
-    worlds = [World(tmp_path / name, swift=name == "a", **SETTINGS[settings]) for name in "ab"]
+@pytest.mark.parametrize("settings", OF_TOPICS)
+def test_whatever_the_topic_both_say_the_same(tmp_path, monkeypatch, settings):
+    """Of batches, of a client that waits for them, and of one that reads them afterwards."""
+    worlds = [World(tmp_path / name, swift=name == "a", **OF_TOPICS[settings].keywords) for name in "ab"]
     share_a_moment(monkeypatch, worlds)
     known = {"producer_id": 6, "producer_epoch": 0, "base_sequence": 0}
-    for records in (batch(**known), BATCHES[kind] or b"\0", batch(3), BATCHES[kind] or b"\0"):
+    others = [each for kind in BATCHES for each in (BATCHES[kind] or b"\0", batch(3), BATCHES[kind] or b"\0")]
+    for records in (batch(**known), *others):
+        at = worlds[0].partitions[0].log.end_offset
+        both(worlds, lambda world, at=at: world.send(1, fetched(world, 15, at)))
         both(worlds, lambda world, records=records: world.send(0, produced(world, 13, records)))
+        both(worlds, lambda world, at=at: world.send(3, fetched(world, 15, at)))
+    both(worlds, patience_ends)
+    for world in worlds:
+        world.station.close()
 
 
 @pytest.mark.parametrize("version", range(13, 18))

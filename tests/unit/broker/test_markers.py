@@ -5,11 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from ottla.broker.apis import write_txn_markers
+from ottla.broker import markers
+from ottla.broker.apis import end_txn, write_txn_markers
 from ottla.broker.internal_topics import OFFSETS, TRANSACTIONS, make
 from ottla.metadata.fold import Fold
 from ottla.partition.partition import Partition
 from ottla.wire.errors import ErrorCode
+from ottla.wire.messages.end_txn import EndTxnRequest
 from ottla.wire.messages.write_txn_markers import WriteTxnMarkersResponse
 from ottla.wire.records.metadata import PartitionChangeRecord, RemoveTopicRecord
 from tests.unit.broker.conftest import Station
@@ -281,3 +283,71 @@ def fails_for(topic):
         return real(self, *arguments, **keywords)
 
     return append_own
+
+
+# Many at once
+
+
+@pytest.fixture
+def crowded(tmp_path, monkeypatch):
+    """A broker with more topics than a turn writes markers, whose turns are counted."""
+    monkeypatch.setattr(markers, "MARKERS_A_TURN", 4)
+    station = Station(tmp_path / "one", **SETTINGS)
+    for topic in (OFFSETS, TRANSACTIONS):
+        make(station.broker, topic, lambda code: None)
+    station.settle()
+    for number in range(20):
+        station.create(f"t{number}")
+    writing = station.broker.transactions.markers
+    station.turns = [0]
+    real, next_turn = writing.write, writing._next_turn
+
+    def write(*arguments):
+        station.turns[-1] += 1
+        real(*arguments)
+
+    def turn():
+        station.turns.append(0)
+        next_turn()
+
+    writing.write, writing._next_turn, writing._left = write, turn, 4
+    yield station
+    station.close()
+
+
+def test_a_transaction_of_very_many_partitions_ends_some_a_turn(crowded):
+    writer = Writer(crowded)
+    topics = [f"t{number}" for number in range(20)]
+    assert writer.add(*topics) == [0] * 20
+    assert writer.end(committed=True) == 0
+    assert sum(crowded.turns) == 20 and max(crowded.turns) == 4
+    assert all(crowded.table.by_name(topic, 0).log.end_offset == 1 for topic in topics)
+    assert writer.add("t0") == [0], "the transaction is over"
+
+
+def test_another_transaction_ends_meanwhile(crowded):
+    large, small = Writer(crowded, "large"), Writer(crowded, "small")
+    assert large.add(*[f"t{number}" for number in range(20)]) == [0] * 20
+    assert small.add("t0") == [0]
+    over, submit = [], crowded.broker.transactions._complete
+    crowded.broker.transactions._complete = lambda markers, retry_s: (
+        over.append(markers.transactional_id),
+        submit(markers, retry_s),
+    )
+    for writer in (large, small):
+        request = EndTxnRequest(
+            transactional_id=writer.name, producer_id=writer.id, producer_epoch=writer.epoch, committed=True
+        )
+        end_txn.API.handle(request, 4, crowded.connection, crowded.broker)
+    crowded.settle()
+    assert over == ["small", "large"]
+
+
+def test_transactions_that_run_out_together_end_some_a_turn(crowded):
+    for number in range(20):
+        assert Writer(crowded, f"tx{number}").add(f"t{number}") == [0]
+    crowded.settle(61_000)
+    for _ in range(20):
+        crowded.settle(10_000)
+    assert sum(crowded.turns) == 20 and max(crowded.turns) == 4
+    assert all(crowded.table.by_name(f"t{number}", 0).log.end_offset == 1 for number in range(20))

@@ -7,9 +7,10 @@ import pytest
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.internal_topics import OFFSETS, SHARE_STATE, TRANSACTIONS, make
 from ottla.broker.metrics.page import Page
-from ottla.broker.metrics.text import gauge, page_pieces
 from ottla.broker.share_coordination import ShareCoordination
 from ottla.broker.timing import Timing
+from ottla.http.metrics.text import gauge, page_pieces
+from ottla.wire.errors import ErrorCode
 from tests.unit.broker.test_coordinators import Writer
 from tests.unit.broker.test_metrics_page import read
 from tests.unit.broker.test_share_groups import ACCEPT, LOCK_MS, REJECT, RELEASE, Member, configure
@@ -63,6 +64,16 @@ def test_offsets_and_lag_of_groups(busy, page):
     assert samples['kafka_consumergroup_members{consumergroup="g"}'] == 0
     assert samples[MANAGER + "numoffsets"] == 2
     assert samples[GROUPS + "offset_commit_count"] == 2
+
+
+def test_no_sum_is_told_of_which_a_part_is_unknown(busy, page):
+    commit(busy, "g", 5, "t", partitions=2)
+    busy.table.partitions[("t", 1)].error = ErrorCode.KAFKA_STORAGE_ERROR
+    samples = read(page)
+    assert 'kafka_consumergroup_lag{consumergroup="g",topic="t",partition="0"}' in samples
+    assert 'kafka_consumergroup_lag{consumergroup="g",topic="t",partition="1"}' not in samples
+    assert 'kafka_consumergroup_lag_sum{consumergroup="g",topic="t"}' not in samples
+    assert samples['kafka_consumergroup_current_offset_sum{consumergroup="g",topic="t"}'] == 10
 
 
 def test_groups_by_protocol_and_state(busy, page):

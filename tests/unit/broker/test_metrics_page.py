@@ -11,6 +11,7 @@ from ottla.broker.metrics.page import Page
 from ottla.broker.metrics.requests import quantile_ms
 from ottla.broker.metrics.topics import TopicTraffic
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest
+from tests.peers.jars import CHECKOUT
 
 # What Strimzi's Kafka, KRaft and exporter dashboards query of a broker, the JVM's own names and groups aside, and
 # Grafana's dashboard 7589 for kafka_exporter.
@@ -198,3 +199,21 @@ def test_the_loop_is_idle_in_the_time_it_does_not_use():
 def test_strange_names_do_not_break_the_page(station, page):
     station.connections.open[type("Open", (), {"listener": 'A"B\n'})()] = None
     assert any('listener="A\\"B\\n"' in key for key in read(page))
+
+
+def test_every_family_is_documented(page):
+    text = (CHECKOUT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"^\| `(\w+)` \| (\w+) \| [^|]* \| ([^|]+) \|$", text, re.MULTILINE))
+    families = {(each.name, each.kind, each.help) for each in page.families() if each is not None}
+    assert families == documented, "run: make docs"
+
+
+def test_a_node_that_is_no_broker_has_a_page(station):
+    page = Page(station.broker, Dispatcher((), station.broker, print), station.disk, [], "1.2.3")
+    samples = read(page)
+    assert samples['kafka_broker_info{id="1",address="localhost:9092"}'] == 1
+
+
+def test_unclean_elections_are_counted(station, page):
+    station.broker.unclean_elections = 3
+    assert read(page)["kafka_controller_controllerstats_uncleanleaderelections_total"] == 3

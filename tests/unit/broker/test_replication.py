@@ -1,5 +1,6 @@
 """A leader and its followers: brokers in memory that fetch from each other through the real handlers."""
 
+import itertools
 from types import SimpleNamespace
 
 import pytest
@@ -603,12 +604,14 @@ NUISANCES = {
 
 
 @pytest.mark.parametrize("name", [*NUISANCES, "a session error", "a whole error", "no answer"])
-@pytest.mark.parametrize("ends_at", [0, 5, 1 << 40, -1])
+@pytest.mark.parametrize("ends_at", [0, 5, 1 << 40, -1, "ever higher", "by turns"])
 def test_no_answer_of_a_leader_makes_a_loop_of_requests(cluster, monkeypatch, name, ends_at):
     """Whatever a leader answers, over and over: a follower asks a bounded number of times in a second."""
     cluster.cut = {1, 2, 3}
     cluster.settle(500)
     asked = []
+    ends = {"ever higher": itertools.count(200), "by turns": itertools.cycle((200, 300))}
+    ends_of_now = ends.get(ends_at, itertools.repeat(ends_at))
 
     def ask(wire, request, response, answered):
         asked.append(request)
@@ -624,7 +627,7 @@ def test_no_answer_of_a_leader_makes_a_loop_of_requests(cluster, monkeypatch, na
                 ]
         else:
             topic = ListOffsetsResponse.ListOffsetsTopicResponse
-            place = topic.ListOffsetsPartitionResponse(partition_index=0, offset=ends_at)
+            place = topic.ListOffsetsPartitionResponse(partition_index=0, offset=next(ends_of_now))
             answer = ListOffsetsResponse(topics=[topic(name="t", partitions=[place])])
         cluster.timers.call_soon(lambda: answered(answer))
 

@@ -85,6 +85,7 @@ class Member:
             on_close=[],
             held=0,
             is_corked=False,
+            connections=SimpleNamespace(turn_cost=0),
             session=Session("PLAINTEXT"),
         )
 

@@ -169,7 +169,7 @@ def test_what_could_not_be_forgotten_is_forgotten_later(offices, monkeypatch):
     commit(offices, "g", 5, "t", partitions=MANY)
     with monkeypatch.context() as refusing:
 
-        def refuse(self, *arguments):
+        def refuse(self, *arguments, **how):
             raise BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS)
 
         refusing.setattr(Partition, "append_own", refuse)

@@ -29,6 +29,7 @@ class CountingDisk(RealDisk):
     """A disk that counts the checkpoints it writes, and may refuse them."""
 
     def __init__(self):
+        super().__init__()
         self.written, self.refuses = [], None
 
     def write_atomic(self, path, data):

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +12,8 @@ from ottla.channel import connection as connection_module
 from ottla.channel import connections as connections_module
 from ottla.channel import swift
 from ottla.channel.connections import DUE_A_TURN, HELD_BYTES_MAX, TURN_COST_MAX, Connections
+from ottla.channel.ready import Ready
+from ottla.channel.turns import LIGHT, Turns
 from ottla.wire import record_walk
 from tests.unit.channel.test_connection import (
     TURNS,
@@ -235,6 +238,85 @@ def test_so_it_does_where_they_wait_for_the_disk():
     assert told == list(range(2 * DUE_A_TURN)) and not TURNS
 
 
+def test_a_turn_gives_those_who_waited_eight_megabytes_and_the_turns_after_it_one_each():
+    connections, told = all_of(), []
+    waiting = [connect(lambda *_: None, connections=connections)[0] for _ in range(40)]
+
+    def give(number):
+        told.append(number)
+        waiting[number].reply([bytes(MIB // 2)])
+
+    def serve(connection, buffer, start, end):
+        for number in range(len(waiting)):
+            connections.soon(lambda number=number: give(number))
+        connection.reply([b"."])
+
+    connection, transport = connect(serve, connections=connections)
+    feed(connection, frame(b"?"))
+    assert told == list(range(17)) and transport.written == b".", "more than eight megabytes, then the producer hears"
+    next_turn()
+    assert told == list(range(20)), "more than one"
+    connections.soon(lambda: told.append("later"))
+    next_turn()
+    assert told == list(range(23))
+    while TURNS:
+        next_turn()
+    assert told == [*range(40), "later"]
+
+
+def test_what_stands_behind_another_answer_costs_as_much_as_what_leaves():
+    connections = all_of()
+    waiting = [connect(lambda *_: None, connections=connections)[0] for _ in range(8)]
+    answers = []
+    for each in waiting:
+        first, second = Ready(None), Ready(None)
+        each.owe(first)
+        each.owe(second)
+        answers.append(second)
+
+    def give(number):
+        answers[number].parts = [bytes(MIB // 2)]
+        waiting[number].settle(answers[number])
+
+    for number in range(8):
+        connections.soon(lambda number=number: give(number))
+    next_turn()
+    assert sum(each.parts is not None for each in answers) == 3
+
+
+def test_no_frame_is_served_while_those_who_waited_are_answered():
+    """An answer lets a connection go on with what stands behind: in a turn of its own, and so does what that brings."""
+    connections, served = all_of(), []
+
+    def serve(connection, buffer, start, end):
+        served.append(bytes(buffer[start:end]))
+        if served[-1] == b"waits":
+            connection.mute()
+
+    waiting = [connect(serve, connections=connections)[0] for _ in range(3)]
+    for each in waiting:
+        feed(each, frame(b"waits") + frame(b"behind"))
+        connections.soon(each.unmute)
+    connections.soon(lambda: connections.soon(lambda: served.append(b"later")))
+    assert served == [b"waits"] * 3
+    TURNS.pop(0)()
+    assert served == [b"waits"] * 3, "not within the turn that has answered them"
+    while TURNS:
+        next_turn()
+    assert sorted(served[3:]) == [b"behind"] * 3 + [b"later"]
+
+
+def test_one_that_breaks_among_those_who_waited_does_not_keep_the_others():
+    connections, told = all_of(), []
+    connections.soon(lambda: told.append(1))
+    connections.soon(lambda: 1 // 0)
+    connections.soon(lambda: told.append(3))
+    with pytest.raises(ZeroDivisionError):
+        next_turn()
+    next_turn()
+    assert told == [1, 3] and not TURNS
+
+
 # How many
 
 
@@ -322,3 +404,128 @@ def test_no_number_that_python_has_is_written_again_in_c():
 
 def test_what_a_connection_may_hold_is_no_less_than_a_turn_brings():
     assert HELD_BYTES_MAX >= TURN_COST_MAX
+
+
+# What takes long
+
+
+def dear(connections, served, name, seconds=0.03):
+    """Serve what takes long and has a small answer."""
+
+    def serve(connection, buffer, start, end):
+        served.append(name)
+        connections.spend(seconds)
+        connection.reply([b"."])
+
+    return connect(serve, connections=connections)[0]
+
+
+def test_a_frame_that_takes_long_ends_a_turn_however_small_its_answer():
+    connections, served = all_of(), []
+    connection = dear(connections, served, "dear")
+    feed(connection, frame(b"?") * 64)
+    for number in range(1, 65):
+        assert len(served) == number
+        next_turn()
+    assert len(served) == 64 and not connections._turns
+
+
+def test_frames_that_are_quick_end_it_by_their_number_alone():
+    connections, served = all_of(), []
+    connection = dear(connections, served, "quick", 50e-6)
+    feed(connection, frame(b"?") * 65)
+    assert len(served) == 64
+    next_turn()
+    assert len(served) == 65 and connection.spent == 0
+
+
+def test_who_asks_for_what_takes_long_waits_behind_those_who_do_not():
+    connections, served = all_of(), []
+    light = [dear(connections, served, "light", 0) for _ in range(3)]
+    for each in light:
+        feed(each, frame(b"?"))
+    many = [dear(connections, served, number) for number in range(5)]
+    for each in many:
+        feed(each, frame(b"?") * 20)
+    while len(served) < 40:
+        served.clear()
+        next_turn()
+        assert len(served) == 1  # a turn has one of them
+        for each in light:
+            feed(each, frame(b"?"))
+        assert served[1:] in ([], ["light"] * 3)
+        connections.spend_outside(many[0], 1)  # the loop has had enough
+        for each in light:
+            feed(each, frame(b"?"))
+        next_turn()
+        assert served[-4:-1] == ["light"] * 3 and served[-1] != "light"
+        if not connections._turns:
+            break
+
+
+def test_among_those_who_ask_for_what_takes_long_turns_are_shared_by_cost():
+    connections, served = all_of(), []
+    cheap = dear(connections, served, "cheap", 0.01)
+    costly = dear(connections, served, "costly", 0.04)
+    feed(cheap, frame(b"?") * 60)
+    feed(costly, frame(b"?") * 60)
+    while len(served) < 50:
+        next_turn()
+    assert 8 <= served.count("costly") <= 12
+
+
+def test_who_alternates_is_not_taken_for_one_who_asks_for_little():
+    turns = Turns()
+    busy, honest, *sly = [SimpleNamespace(rank=LIGHT, spent=0) for _ in range(12)]
+    turns.add(busy)
+    for each in sly:
+        turns.charge(each, 1000)  # and its rank is that of what came after it, which has cost nothing
+    for each in (*sly, honest):
+        turns.add(each)
+    turns.begin()
+    assert [turns.pop() for _ in range(13)] == [busy, honest, *sly, None]
+    turns.add(sly[0])
+    turns.add(honest)
+    turns.begin()
+    assert turns.pop() is sly[0], "all have waited as long, and what was spent before counts no more"
+
+
+def test_what_was_spent_while_nobody_waited_counts_no_more():
+    connections, served = all_of(), []
+    reader = dear(connections, served, "reader", 0.004)
+    for _ in range(100):
+        feed(reader, frame(b"?"))
+    while TURNS:
+        next_turn()
+    served.clear()
+    busy = dear(connections, served, "busy")
+    feed(busy, frame(b"?") * 30)
+    connections.spend_outside(busy, 1)
+    feed(reader, frame(b"?"))
+    next_turn()
+    next_turn()
+    assert "reader" in served
+
+
+def test_who_waited_for_room_goes_on_later_where_the_loop_has_had_enough():
+    connections, told = all_of(MIB), []
+    full, _ = connect(lambda c, *_: c.reply([bytes(2 * MIB)]), connections=connections)
+    held_back(full)
+    feed(full, frame(b"?"))
+
+    def serve(connection, buffer, start, end):
+        def handle():
+            told.append(1)
+            connections.spend_outside(connection, 0.03)
+
+        connection.wait_for_room(handle)
+
+    for _ in range(16):
+        feed(connect(serve, connections=connections)[0], frame(b"1"))
+    full.resume_writing()
+    most = 0
+    while TURNS:
+        before = len(told)
+        next_turn()
+        most = max(most, len(told) - before)
+    assert len(told) == 16 and most <= 4

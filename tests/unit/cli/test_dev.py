@@ -2,6 +2,7 @@
 
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from urllib.request import urlopen
 
 import pytest
 
+from ottla.cli.dev import controller_port
+
 ROOT = Path(__file__).parents[3]
 START = [sys.executable, "-m", "ottla.cli.main"]
 
@@ -18,7 +21,7 @@ START = [sys.executable, "-m", "ottla.cli.main"]
 @contextmanager
 def dev(data: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A running `ottla dev` and what it said."""
-    command = [*START, "dev", "--data", str(data), "--port", "0", "--metrics-port", "0", *options]
+    command = [*START, "dev", "--data", str(data), "--port", "0", "--metrics-port", "0", "--no-services", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -80,9 +83,63 @@ def test_the_examples_run(page: str, tmp_path: Path) -> None:
         assert documented(page, kafka[1]) == "Hello from Ottla\n"
 
 
+def taken() -> socket.socket:
+    """A port that somebody listens on."""
+    held = socket.socket()
+    held.bind(("127.0.0.1", 0))
+    held.listen()
+    return held
+
+
+def test_a_port_for_the_controller_is_found(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with taken() as held:
+        # Somebody has the port above.
+        port = str(held.getsockname()[1] - 1)
+        with dev(data, "--port", port) as (_, said):
+            assert suggested(said, "write") == ""
+    with dev(data, "--port", port) as (_, said):
+        assert suggested(said, "read") == "Hello from Ottla\n"
+    assert controller_port(65_535) > 0
+    assert controller_port(0) == 0
+
+
+def test_a_port_for_metrics_that_is_taken_is_done_without(tmp_path: Path) -> None:
+    with taken() as held:
+        port = held.getsockname()[1]
+        with dev(tmp_path / "data", "--metrics-port", str(port)) as (process, said):
+            assert "metrics        none: the port is taken" in said
+            assert suggested(said, "write") == ""
+            process.send_signal(signal.SIGTERM)
+            _, err = process.communicate(timeout=10)
+    assert err.splitlines()[:2] == [
+        f"warning: port {port} is taken, so there is no metrics page",
+        "hint: --metrics-port N chooses another port, and 0 any that is free",
+    ]
+
+
+def test_a_port_for_clients_that_is_taken(tmp_path: Path) -> None:
+    with taken() as held:
+        command = [*START, "dev", "--data", str(tmp_path / "data"), "--port", str(held.getsockname()[1])]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode == 1
+    assert "choose another one with --port N" in done.stderr
+
+
+def test_data_that_cannot_be_kept_there(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = subprocess.run(
+        [*START, "dev", "--data", str(tmp_path / "file"), "--port", "0", "--metrics-port", "0"],
+        capture_output=True, text=True, check=False, timeout=30,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "hint: choose another directory with --data"
+
+
 def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
     with dev(tmp_path / "data"):
-        command = [*START, "dev", "--data", str(tmp_path / "data"), "--port", "0", "--metrics-port", "0"]
+        ports = ["--port", "0", "--metrics-port", "0", "--no-services"]
+        command = [*START, "dev", "--data", str(tmp_path / "data"), *ports]
         second = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
     assert second.returncode == 1
     assert second.stderr.startswith("error: ")

@@ -278,3 +278,12 @@ def test_what_is_no_file_of_a_log(name: str, tmp_path: Path, capsys: Printed) ->
     (tmp_path / "notes.txt").write_text("x")
     assert main(["dump-log", str(tmp_path / name)]) == MISUSED
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_a_log_of_another_name(segment: Path, tmp_path: Path, capsys: Printed) -> None:
+    other = tmp_path / "copy of orders.log"
+    other.write_bytes(segment.read_bytes())
+    code, found = dump(capsys, other)
+    assert code == OK and len(found) == 3
+    (tmp_path / "notes.txt").write_text("")
+    assert main(["dump-log", str(tmp_path / "notes.txt")]) == MISUSED

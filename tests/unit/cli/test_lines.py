@@ -31,20 +31,26 @@ def test_no_input_is_no_record() -> None:
 
 
 def test_keys_stand_before_the_separator() -> None:
-    assert read(Lines(keyed(b":", bytes)), b"k:v\n:v\nk:v:w\nv\n") == [
+    assert read(Lines(keyed(b":", bytes)), b"k:v\n:v\nk:v:w\n") == [
         Entry(b"v", b"k"),
         Entry(b"v", b""),
         Entry(b"v:w", b"k"),
-        Entry(b"v"),
     ]
+
+
+def test_a_line_without_its_separator_is_refused() -> None:
+    reader = Lines(keyed(b": ", bytes))
+    with pytest.raises(InputError, match="record 2: no key separator ': ' in it"):
+        list(reader.feed(b"k: v\nk:v\n"))
+    assert read(Lines(keyed(b":", bytes, keyless=True)), b"k:v\nv\n") == [Entry(b"v", b"k"), Entry(b"v")]
 
 
 def test_nothing_can_mean_null() -> None:
-    assert read(Lines(keyed(b":", bytes, empty_is_null=True)), b"k:\n\nv\n") == [
+    assert read(Lines(keyed(b":", bytes, empty_is_null=True)), b"k:\nk:v\n") == [
         Entry(None, b"k"),
-        Entry(None),
-        Entry(b"v"),
+        Entry(b"v", b"k"),
     ]
+    assert read(Lines(keyed(None, bytes, empty_is_null=True)), b"\nv\n") == [Entry(None), Entry(b"v")]
 
 
 def test_other_delimiters() -> None:
@@ -109,6 +115,27 @@ def test_a_partition_can_be_kept() -> None:
 def test_what_is_no_record(line: bytes) -> None:
     with pytest.raises(ValueError):
         read_envelope(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ({"valeu": 1}, 'unknown field "valeu": did you mean value?'),
+        ({"keys": "a", "value": 1}, 'unknown field "keys": did you mean key?'),
+        ({"value": 1, "header": {}}, 'unknown field "header": did you mean headers?'),
+        ({"value": 1, "colour": 1}, 'unknown field "colour": a record has key, '),
+        ({"value": 1, "headers": [{"key": "a", "val": "b"}]}, 'unknown field "val": did you mean value?'),
+    ],
+)
+def test_a_field_that_is_unknown_is_refused(line: dict[str, object], complaint: str) -> None:
+    with pytest.raises(InputError) as refused:
+        read(Lines(read_envelope), b'{"value": 1}\n' + json.dumps(line).encode())
+    assert str(refused.value).startswith(f"record 2: {complaint}")
+
+
+def test_every_field_that_is_written_is_read() -> None:
+    written = Record("t", 1, 2, 3, b"\xff", b"\xff", (("h", b"\xff"),), TimestampType.LOG_APPEND_TIME, 4)
+    assert read_envelope(envelope_line(written)) == Entry(b"\xff", b"\xff", (("h", b"\xff"),), timestamp=3)
 
 
 maybe = st.none() | st.binary(max_size=20)

@@ -12,6 +12,7 @@ import pytest
 from ottla import __version__
 from ottla.cli.error import FAILED, MISUSED, OK
 from ottla.cli.main import main
+from ottla.cli.syntax.foreign import KAFKA
 from ottla.cli.syntax.root import parser
 
 PROPERTIES = """
@@ -132,6 +133,64 @@ def test_every_command_can_be_run_and_explained(command: argparse.ArgumentParser
 def test_names_stand_before_between_and_behind_options(line: str, names: dict[str, object]) -> None:
     options = vars(parser().parse_args(line.split()))
     assert {name: options[name] for name in names} == names
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("topic list --bootstrap-server localhost:1", "did you mean -b?"),
+        ("topic list --bootstrap-server=localhost:1", "did you mean -b?"),
+        ("topic create x --replication-factor 3", "did you mean --replication?"),
+        ("consume x --from-beginning", "did you mean --from start?"),
+        ("consume --topic x", "it stands without an option: ottla consume TOPIC"),
+        ("produce --topic x", "it stands without an option: ottla produce TOPIC"),
+        ("topic --create --topic x", "did you mean ottla topic create?"),
+        ("--bootstrap-server x topic list", "did you mean -b?"),
+        ("consume x --counts 3", "did you mean --count?"),
+        ("consume x --zzz", "ottla consume --help"),
+        ("consume x -y", "ottla consume --help"),
+        ("group list -y", "ottla group list --help"),
+        ("perf produce x --num-records 3", "did you mean --records?"),
+    ],
+)
+def test_an_option_that_is_not_there(line: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(line.split())
+    assert left.value.code == MISUSED
+    assert capsys.readouterr().err.splitlines()[-1] == f"hint: {hint}"
+
+
+def test_every_option_that_is_named_instead_is_one() -> None:
+    known = {
+        name
+        for command in every_command(parser())
+        for each in command._actions
+        for name in each.option_strings
+    }
+    assert {each.split()[0] for options in KAFKA.values() for each in options} <= known
+
+
+def test_one_partition_or_several_by_either_name() -> None:
+    read = parser().parse_args
+    assert read(["produce", "t", "--partitions", "2"]).partition == 2
+    assert read(["consume", "t", "--partition", "2"]).partitions == [2]
+
+
+def test_a_value_may_look_like_an_option() -> None:
+    assert parser().parse_args(["produce", "t", "-K", " -- ", "--", "--x"]).values == ["--x"]
+
+
+def test_a_setting_that_nobody_has_is_not_described_anywhere(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["topic", "list", "-X", "foo.bar=1"]) == MISUSED
+    assert (
+        capsys.readouterr().err.splitlines()[-1]
+        == "hint: docs/reference/client-settings.md lists all there are"
+    )
+
+
+def test_a_name_that_no_topic_can_have(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["produce", "bad topic", "v"]) == MISUSED
+    assert "'bad topic' contains one or more characters other than" in capsys.readouterr().err
 
 
 def test_what_is_almost_a_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,16 +1,19 @@
 """What measurements are made of: latencies, speed, pace and progress, on a clock that is told the time."""
 
+import asyncio
 import io
 import random
 
 import pytest
 
 from ottla.cli.pace import Pace
+from ottla.cli.perf import consuming
 from ottla.cli.perf.latencies import PERCENTILES, Latencies
 from ottla.cli.perf.producing import payloads
 from ottla.cli.perf.report import report
 from ottla.cli.perf.speed import Speed
-from ottla.cli.progress import Progress
+from ottla.cli.progress import Nothing, Progress
+from ottla.client.record import Record
 
 
 class ToldClock:
@@ -153,3 +156,27 @@ def test_a_report_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         "MS       AVERAGE   P50   P90   P95   P99  P99.9  P99.99   MAX",
         "latency     1.25  1.25  1.25  1.25  1.25   1.25    1.25  1.25",
     ]
+
+
+def test_what_the_first_fetch_takes_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = ToldClock()
+    monkeypatch.setattr(consuming, "RealClock", lambda: clock)
+    record = Record("t", 0, 0, 0, None, b"v" * 1000)
+
+    class ToldConsumer:
+        """Joins in five seconds, and then has everything in one fetch of two."""
+
+        assignment: frozenset[str] = frozenset()
+
+        async def poll(self, **_: object) -> list[Record]:
+            if not self.assignment:
+                clock.now += 5
+                self.assignment = frozenset({"t-0"})
+                return []
+            clock.now += 2
+            return [record] * 10
+
+    speed = Speed(clock)
+    clock.now += 1
+    asyncio.run(consuming._read(ToldConsumer(), 10, 60_000, speed, Nothing()))  # type: ignore[arg-type]
+    assert (speed.records, speed.seconds) == (10, 2)

@@ -72,6 +72,10 @@ def test_set_use_list_show_delete(config: Path, capsys: Printed) -> None:
         (["set", "a", "bootstrap"], "is not key=value"),
         (["set", "a", "output=xml"], "output is xml"),
         (["set", "a", "clientid=me"], "clientid"),
+        (["set", "a", "bogus=1"], "docs/reference/client-settings.md lists all there are"),
+        (["set", "a", "bootstrap=nonsense"], "Invalid value nonsense"),
+        (["set", "a", "bootstrap=http://x:1"], "which is a web address"),
+        (["set", "a", "linger.ms=soon"], "Invalid value soon for configuration linger.ms"),
     ],
 )
 def test_what_cannot_be(arguments: list[str], complaint: str, config: Path, capsys: Printed) -> None:
@@ -116,6 +120,41 @@ def test_what_is_said_more_closely_wins(config: Path, monkeypatch: pytest.Monkey
     assert Connection(options(profile="one")).bootstrap == "environment:3"
     assert Connection(options(settings=["bootstrap.servers=x:4"])).bootstrap == "x:4"
     assert Connection(options(bootstrap="b:5", settings=["bootstrap.servers=x:4"])).bootstrap == "b:5"
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("PLAINTEXT://a:1", "a:1"),
+        ("plaintext://a:1, b:2", "a:1,b:2"),
+        ("INTERNAL://[::1]:1", "[::1]:1"),
+        ("a:1,", "a:1"),
+    ],
+)
+def test_an_address_may_name_its_protocol(given: str, meant: str) -> None:
+    assert Connection(options(bootstrap=given)).bootstrap == meant
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"bootstrap": ""}, "-b is empty"),
+        ({"bootstrap": " , "}, "-b is empty"),
+        ({"settings": ["bootstrap.servers="]}, "-X bootstrap.servers is empty"),
+        ({"bootstrap": "http://a:1"}, "-b is http://a:1, which is a web address"),
+        ({"bootstrap": "b:2,HTTPS://a:1"}, "which is a web address"),
+        ({"bootstrap": "SASL_SSL://a:1"}, "which asks for security"),
+    ],
+)
+def test_what_is_no_address(given: dict[str, object], complaint: str) -> None:
+    with pytest.raises(CommandError, match=complaint) as refused:
+        Connection(options(**given))
+    assert refused.value.exit_code == MISUSED and refused.value.hint
+
+
+def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTTLA_BOOTSTRAP", "")
+    assert Connection(options()).bootstrap == "localhost:9092"
 
 
 def test_each_client_takes_what_is_for_it() -> None:

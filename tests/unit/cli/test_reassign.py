@@ -1,13 +1,19 @@
 """Plans of reassignment: how they read, and where they put replicas."""
 
+import asyncio
 import random
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ottla.cli.error import CommandError
 from ottla.cli.reassign.placing import place
-from ottla.cli.reassign.plan import parse_plan, plan_document
+from ottla.cli.reassign.plan import parse_plan, plan_document, read_plan
+from ottla.cli.reassign.throttling import RATES, throttle
+from ottla.client.admin import Resource
+from ottla.client.admin.cluster import Broker, ClusterDescription
 from ottla.client.record import TopicPartition
 
 
@@ -79,3 +85,42 @@ def test_any_plan_is_sound(seed: int) -> None:
         assert set(replicas) <= set(brokers)
     leads = Counter(replicas[0] for replicas in planned.values())
     assert max(leads.values()) <= 2 * 40 / len(brokers)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('{"x": 1}', "it has no partitions"),
+        ('{"partitions": [{"topic": "a"}]}', "it has no partition"),
+        ("[]", "it is no JSON object"),
+        ('{"version": 2, "partitions": []}', "version 2 is not known"),
+    ],
+)
+def test_a_file_that_is_no_plan_says_what_it_lacks(text: str, complaint: str, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(text)
+    with pytest.raises(CommandError, match=f"is no plan: {complaint}$"):
+        read_plan(str(path))
+
+
+class ToldAdmin:
+    """An admin client of a cluster with brokers 1 and 2, that remembers what it was to alter."""
+
+    def __init__(self) -> None:
+        self.altered: dict[Resource, Any] = {}
+        self.cluster = self.configs = self
+
+    async def describe(self) -> ClusterDescription:
+        return ClusterDescription("c", 1, (Broker(1, "h", 1), Broker(2, "h", 2)))
+
+    async def alter(self, changes: dict[Resource, Any]) -> None:
+        self.altered |= changes
+
+
+def test_a_broker_that_is_down_gets_no_throttle() -> None:
+    key, admin = TopicPartition("t", 0), ToldAdmin()
+    down = asyncio.run(throttle(admin, {key: [2]}, {key: [1, 3]}, 1000))  # type: ignore[arg-type]
+    assert down == [3]
+    rates = dict.fromkeys(RATES, 1000)
+    brokers = {resource: each for resource, each in admin.altered.items() if resource != Resource.topic("t")}
+    assert brokers == {Resource.broker(1): rates, Resource.broker(2): rates}

@@ -110,3 +110,12 @@ def test_refused_initial_controllers(voters: str, properties: Path, capsys: Prin
 )
 def test_features(options: tuple[str, ...], code: int, properties: Path) -> None:
     assert storage("format", properties, "-t", CLUSTER, "--standalone", *options) == code
+
+
+def test_what_is_formatted_for_another_cluster_says_a_way_out(properties: Path, capsys: Printed) -> None:
+    # As with Kafka an id may be any text.
+    assert storage("format", properties, "-t", "notauuid", "--standalone") == OK
+    assert storage("format", properties, "-t", CLUSTER, "--standalone", "--ignore-formatted") == FAILED
+    assert "hint: it is of the cluster notauuid" in capsys.readouterr().err
+    assert storage("format", properties, "-t", "notauuid", "--standalone") == FAILED
+    assert "hint: to begin anew, remove the directory" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ottla.controller import configs
 from ottla.controller.configs import Operation
 from ottla.metadata.config import ConfigType
 from ottla.wire.errors import ErrorCode
@@ -291,3 +292,51 @@ def test_a_broker_default_reaches_topics_at_once(stage: Stage) -> None:
     assert result.configs is not None
     shown = {each.name: (each.value, each.config_source) for each in result.configs}
     assert shown["retention.ms"] == ("7000", 3)
+
+
+# Resources that nobody knows
+
+
+@pytest.mark.parametrize(
+    ("kind", "setting", "value"),
+    [
+        (ConfigType.GROUP, "consumer.session.timeout.ms", "50000"),
+        (ConfigType.CLIENT_METRICS, "interval.ms", "10000"),
+    ],
+)
+def test_only_so_many_invented_names_have_settings(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, kind: ConfigType, setting: str, value: str
+) -> None:
+    monkeypatch.setitem(configs.BOUNDS, kind, configs.BOUNDS[kind]._replace(resources_max=5))
+    change: Change = (setting, SET, value)
+    answers = alter(stage, *[resource(kind, f"g{number}", change) for number in range(8)])
+    assert [code for code, _ in answers] == [0] * 5 + [ErrorCode.INVALID_REQUEST] * 3
+    assert "delete those" in (answers[-1][1] or "")
+    assert alter(stage, resource(kind, "g9", change))[0][0] == ErrorCode.INVALID_REQUEST
+    assert replace(stage, kind, "g9", **{setting.replace(".", "_"): value})[0] == ErrorCode.INVALID_REQUEST
+    assert alter(stage, resource(kind, "g0", (setting, SET, value[:-1] + "5" if kind == 32 else "5000"))) == [
+        OK
+    ]
+    assert alter(stage, resource(kind, "g9", (setting, DELETE, None))) == [OK], "nothing is kept of it"
+    assert alter(stage, resource(kind, "g0", (setting, DELETE, None))) == [OK]
+    assert alter(stage, resource(kind, "g9", change)) == [OK]
+    assert len(stage.image.configs.of_kind(kind)) == 5
+
+
+def test_what_each_of_them_may_be_is_bounded(stage: Stage) -> None:
+    timeout: Change = ("consumer.session.timeout.ms", SET, "50000")
+    [(code, message)] = alter(stage, resource(ConfigType.GROUP, "g" * 1_025, timeout))
+    assert code == ErrorCode.INVALID_REQUEST and "1024" in (message or "")
+    [(code, _)] = alter(
+        stage, resource(ConfigType.GROUP, "g", ("consumer.session.timeout.ms", SET, "50000".zfill(300)))
+    )
+    assert code == ErrorCode.INVALID_CONFIG
+    assert alter(stage, resource(ConfigType.GROUP, "g" * 1_024, timeout)) == [OK]
+
+
+def test_a_change_of_a_group_leaves_the_settings_of_topics_as_they_are(stage: Stage) -> None:
+    before = stage.image.configs
+    assert alter(stage, resource(ConfigType.GROUP, "g", ("consumer.session.timeout.ms", SET, "50000"))) == [
+        OK
+    ]
+    assert stage.image.configs.of_kind(ConfigType.TOPIC) is before.of_kind(ConfigType.TOPIC)

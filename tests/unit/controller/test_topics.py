@@ -327,6 +327,27 @@ def grow(
     return stage.do(lambda controller, now: controller.create_partitions(request, now)).results[0]
 
 
+def test_a_topic_does_not_grow_onto_brokers_whose_directories_are_all_cordoned() -> None:
+    stage = Stage(1, 2, 3)
+    stage.create(wish("one", 1))
+    (at_first,) = stage.image.topics.by_name["one"].partitions
+    stage.heartbeat(1, cordoned=[directory(1)])
+    stage.heartbeat(2, cordoned=[directory(2)])
+    assert grow(stage, "one", 8).error_code == ErrorCode.NONE
+    partitions = stage.image.topics.by_name["one"].partitions
+    assert {state.replicas for index, state in partitions.items() if index != at_first} == {(3,)}
+    stage.heartbeat(3, cordoned=[directory(3)])
+    answer = grow(stage, "one", 9)
+    assert answer.error_code == ErrorCode.INVALID_REPLICATION_FACTOR
+    assert "cordoned" in (answer.error_message or "")
+    # Who is named is taken all the same, as in Kafka.
+    assert grow(stage, "one", 9, [[2]]).error_code == ErrorCode.NONE
+    stage.heartbeat(1, cordoned=[])
+    assert grow(stage, "one", 12).error_code == ErrorCode.NONE
+    partitions = stage.image.topics.by_name["one"].partitions
+    assert {partitions[index].replicas for index in (9, 10, 11)} == {(1,)}
+
+
 def test_a_topic_grows(stage: Stage) -> None:
     stage.create(wish("one", 2))
     assert grow(stage, "one", 5, validate_only=True).error_code == ErrorCode.NONE

@@ -299,6 +299,53 @@ def test_a_classic_member_that_does_not_sync_is_out():
     assert set(stage.group.members) == {"new"}
 
 
+def test_one_whose_join_could_not_be_written_down_is_still_waited_for():
+    """It is told to join within 20 s. The journal refuses it once, and it comes back no more, though it beats."""
+    stage, elder = _told_to_join()
+    _live(stage, elder, 12_000)
+    stage.is_full = True
+    assert stage.refusal(elder.join) is ErrorCode.NOT_ENOUGH_REPLICAS
+    stage.is_full = False
+    _live(stage, elder, 7_999)
+    assert elder.id in stage.group.members
+    stage.pass_time(1)
+    assert elder.id not in stage.group.members
+
+
+def test_one_whose_join_was_written_down_is_waited_for_no_more():
+    stage, elder = _told_to_join()
+    assert elder.join().error_code == 0
+    assert elder.sync() is ErrorCode.NONE
+    _live(stage, elder, 40_000)
+    assert elder.id in stage.group.members
+
+
+def _live(stage, elder, ms):
+    """Let time pass while a classic member is heard of, and does nothing that it is told to."""
+    end = stage.now + ms
+    while stage.now < end:
+        elder.heartbeat()
+        stage.pass_time(min(4_000, end - stage.now))
+
+
+def _told_to_join():
+    """A group of both kinds, whose classic member has just heard that it shall join again."""
+    stage = Stage({"group.consumer.migration.policy": "bidirectional"}, foo=4)
+    new = stage.consumer("new", rebalance_timeout_ms=60_000)
+    new.step()
+    elder = Elder(stage)
+    elder.join()
+    elder.sync()
+    for _ in range(4):
+        new.step()
+        elder.step()
+    stage.topics.put("foo", 6)
+    stage.pass_time(1)
+    new.beat()
+    assert elder.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    return stage, elder
+
+
 def test_the_group_is_classic_again_when_the_last_new_member_leaves():
     stage = Stage(foo=4)
     (elder,) = classic_group(stage)

@@ -57,7 +57,7 @@ class Slow:
     def end_offset(self):
         return len(self.records)
 
-    def append(self, records, now, transactional=None):
+    def append(self, records, now, transactional=None, *, any_length=False):
         self.records += records
         return range(self.end_offset - len(records), self.end_offset)
 

@@ -6,7 +6,7 @@ from ottla.log.config import LogConfig
 from ottla.wire.batch import Batch, assemble, build_batch, crc_ok, read_records, restamp_crc, scan
 from ottla.wire.compression import Codec
 from ottla.wire.control import end_transaction_batch
-from ottla.wire.errors import BrokerError
+from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.record import Record
 from tests.unit.log.workbench import NOW, Workbench, batch, end_transaction, put, put_from, read_all
 
@@ -100,6 +100,16 @@ def test_too_large(log):
     put(log, b"x" * 300)
     log.config = LogConfig(segment_bytes=500)
     assert refusal(log, batch(b"x" * 600)) == "RECORD_LIST_TOO_LARGE"
+
+
+def test_what_a_coordinator_has_to_write_is_longer_than_a_client_may_ask_for(log):
+    log.config = LogConfig(max_message_bytes=500)
+    with pytest.raises(BrokerError) as refused:
+        log.append(batch(b"x" * 600), 0, NOW, from_client=False)
+    assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
+    appended = log.append(batch(b"x" * 600), 0, NOW, from_client=False, any_length=True)
+    assert appended.end_offset == log.end_offset == 1
+    assert len(log.read(0, 1 << 20, 1)) > 600
 
 
 def test_clients_write_no_control_records(log):

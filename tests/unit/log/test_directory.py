@@ -330,6 +330,7 @@ class AskedDisk(RealDisk):
     """Counts what a start asks of the disk, by the name of the question."""
 
     def __init__(self):
+        super().__init__()
         self.asked = Counter()
 
     def __getattribute__(self, name):

@@ -18,6 +18,7 @@ class OnceDisk(RealDisk):
     """A disk that refuses one call, once."""
 
     def __init__(self):
+        super().__init__()
         self.refused = None
 
     def refuse(self, call, ending, code):

@@ -16,6 +16,7 @@ BASE = 1000
 
 class CountingDisk(RealDisk):
     def __init__(self):
+        super().__init__()
         self.opened = 0
 
     def open(self, path, *, create=True, size=None):

@@ -27,6 +27,7 @@ class MortalDisk(RealDisk):
     """A disk whose process is killed before the change number `left` from now."""
 
     def __init__(self):
+        super().__init__()
         self.left = None
 
     def _change(self):

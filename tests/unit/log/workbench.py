@@ -146,6 +146,7 @@ class FaultyDisk(RealDisk):
     """A disk that refuses what `fail` names, until `heal`."""
 
     def __init__(self):
+        super().__init__()
         self.faults = {}
         self.calls = []
 

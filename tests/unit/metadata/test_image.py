@@ -10,6 +10,7 @@ from ottla.metadata.error import MetadataError
 from ottla.metadata.fold import Fold
 from ottla.metadata.frame import RECORDS
 from ottla.metadata.image import EMPTY, Image
+from ottla.metadata.topics import RECOVERED, RECOVERING
 from ottla.wire.message import Message
 from ottla.wire.records import metadata as kafka
 
@@ -181,6 +182,17 @@ def test_a_topic_made_and_removed_in_one_delta_leaves_no_trace() -> None:
     assert not delta.removed_topics
 
 
+def test_a_delta_counts_unclean_elections() -> None:
+    delta = Delta(fold(*EVERYTHING))
+    change = kafka.PartitionChangeRecord
+    delta.apply(change(topic_id=A, partition_id=2, leader=2))
+    delta.apply(change(topic_id=A, partition_id=1, isr=[3], leader=3, leader_recovery_state=RECOVERING))
+    # What changes while it is recovering is no election, nor is its end.
+    delta.apply(change(topic_id=A, partition_id=1, isr=[3, 1]))
+    delta.apply(change(topic_id=A, partition_id=1, leader_recovery_state=RECOVERED))
+    assert delta.unclean_elections == 1
+
+
 def test_a_delta_names_only_what_changed() -> None:
     image = fold(*EVERYTHING)
     delta = Delta(image)
@@ -195,7 +207,7 @@ def test_a_delta_names_only_what_changed() -> None:
     # Everything that did not change is the same object in both images.
     assert after.topics.by_name["two.x"] is image.topics.by_name["two.x"]
     assert after.topics.by_name["one"].partitions[0] is image.topics.by_name["one"].partitions[0]
-    assert after.configs.by_resource is image.configs.by_resource
+    assert after.configs is image.configs
     assert after.brokers is image.brokers
 
 
@@ -206,7 +218,8 @@ def test_a_null_value_removes_a_config() -> None:
         image=image,
     )
     assert after.configs.of(ConfigType.TOPIC, "one") == {}
-    assert (ConfigType.TOPIC, "one") not in after.configs.by_resource
+    assert (ConfigType.TOPIC, "one") not in dict(after.configs.items())
+    assert after.configs.of_kind(ConfigType.BROKER) is image.configs.of_kind(ConfigType.BROKER)
 
 
 def test_features_at_zero_are_off_and_kraft_version_is_no_feature_record() -> None:

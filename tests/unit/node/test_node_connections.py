@@ -28,7 +28,8 @@ def connections_of(descriptors_max: int, **changes: str) -> tuple[NodeConnection
     told: list[str] = []
     timers = SimpleNamespace(call_soon=lambda _: None, call_later=lambda *_: None)
     network = SimpleNamespace(pusher=lambda _: None, descriptors_max=lambda: descriptors_max)
-    world: Any = SimpleNamespace(timers=timers, network=network, report=told.append)
+    disk = SimpleNamespace(limit_open=lambda files_max: lambda: None)
+    world: Any = SimpleNamespace(timers=timers, network=network, disk=disk, report=told.append)
     return NodeConnections(settings, settings.broker_values, world), told
 
 
@@ -99,3 +100,21 @@ def test_the_operator_is_told_when_the_setting_is_above_what_the_descriptors_all
     # The default is no wish for a number: it is worth a word where descriptors are few.
     assert not connections_of(20_000)[1]
     assert len(connections_of(1024)[1]) == 1
+
+
+@pytest.mark.parametrize("descriptors_max", [16, 300, 1024, 1 << 20])
+def test_files_and_connections_together_leave_half_of_the_reserve(descriptors_max: int) -> None:
+    connections, _ = connections_of(descriptors_max)
+    reserve = descriptors_max - connections_within(descriptors_max)
+    assert connections.files_max() == descriptors_max - reserve // 2
+    connections.clients.open = dict.fromkeys(range(connections.clients.open_max))
+    connections.controllers.open = dict.fromkeys(range(connections.controllers.open_max))
+    assert connections.files_max() == reserve - reserve // 2 > 0
+
+
+def test_a_connection_that_comes_takes_a_descriptor_from_the_files() -> None:
+    connections, _ = connections_of(1024)
+    fitted: list[int] = []
+    connections._fit_files = lambda: fitted.append(1)
+    connections.accept("PLAINTEXT", lambda *_: None)()
+    assert fitted == [1]

@@ -214,7 +214,7 @@ def test_dev_needs_nothing_and_warns_of_nothing() -> None:
         "CONTROLLER://127.0.0.1:9093",
     ]
     assert settings.log_dirs == ("ottla-data",)
-    assert settings.metrics_address == ("127.0.0.1", 8080)
+    assert settings.metrics_address == ("127.0.0.1", 9404)
     assert settings["auto.create.topics.enable"]
     assert settings["ottla.flush"] == "ack"
     free = Settings.from_properties(dev_properties(port=0, metrics_port=0, flush="os"))

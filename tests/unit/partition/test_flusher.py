@@ -401,6 +401,28 @@ def test_a_sync_that_cannot_be_prepared_leaves_nobody_waiting(station, monkeypat
     assert any("on the loop" in text for text in warnings)
 
 
+def test_what_breaks_after_a_sync_is_reported_and_everybody_is_answered(station, monkeypatch, warnings):
+    """The sync was well, and taking its outcome in breaks for one partition."""
+    real = Log.synced
+
+    def synced(log, offset):
+        if log.topic == "a":
+            raise Strange("on the loop, behind the sync")
+        real(log, offset)
+
+    station.write("a", "b")
+    station.turn.end()
+    with monkeypatch.context() as patch:
+        patch.setattr(Log, "synced", synced)
+        station.worker.finish()
+    assert sorted(station.heard) == [("a", ErrorCode.KAFKA_STORAGE_ERROR), ("b", None)]
+    assert any("a bug of Ottla" in text and "behind the sync" in text for text in warnings)
+    station.write("b")
+    station.turn.end()
+    station.worker.finish()
+    assert station.heard[-1] == ("b", None), "the next ones are synced as ever"
+
+
 def test_a_sync_for_which_there_are_no_descriptors_is_tried_again(station, monkeypatch):
     station.write("a")
     files = [file.path for file in station.partitions[0].log.unsynced()]

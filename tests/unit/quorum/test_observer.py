@@ -1,22 +1,27 @@
-"""V6 and V7: what an observer does with a snapshot of its leader's when its own disk fails it for a moment."""
+"""V6 to V8: what an observer does when its own disk, or we ourselves, fail it for a moment."""
 
 import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from ottla.log.identity import read_identity
+from ottla.log.log import Log
 from ottla.metadata.error import MetadataError
+from ottla.quorum import driver
 from ottla.quorum.driver import Answered
 from ottla.quorum.quorum import Quorum
 from ottla.quorum.storage import Format, format_storage
 from ottla.quorum.surroundings import QuorumSettings, Surroundings
 from ottla.raft.settings import Node
 from ottla.wire.apis import BY_KEY
+from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
-from ottla.world.disk import RealDisk
+from ottla.wire.messages.describe_quorum import DescribeQuorumRequest
+from ottla.world.disk import RealDisk, RealFile
 from ottla.world.entropy import SeededEntropy
 from ottla.world.worker import InlineWorker
 from tests.unit.quorum.workshop import ADDRESS, CLUSTER_ID, Workshop
@@ -28,6 +33,7 @@ class FaultyDisk(RealDisk):
     """A disk on which the next access to a snapshot may fail."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.read_error: int | None = None
         self.remove_error: int | None = None
 
@@ -183,3 +189,64 @@ def test_what_is_committed_and_cannot_be_taken_in_ends_it(
     observer.grow(1)
     observer.run(3_000)
     assert ["a record of a later release" in str(each) for each in observer.failures] == [True]
+
+
+OWN_FAULT = OSError(errno.EINVAL, "Invalid argument")
+
+
+def fail_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, of: str = "") -> list[str]:
+    """Have the first two calls fail that concern the observer's log or, with `of`, its files of such names."""
+    written, calls = getattr(owner, name), []
+
+    def fail(*arguments: Any) -> Any:
+        path = getattr(arguments[0], "path", "")
+        if not path or ("/observer/" in path and path.endswith(of)):
+            calls.append(path)
+            if len(calls) <= 2:
+                raise OWN_FAULT
+        return written(*arguments)
+
+    monkeypatch.setattr(owner, name, fail)
+    return calls
+
+
+@pytest.mark.parametrize("where", ["election state", "cut", "batch", "file", "snapshot"])
+def test_a_write_that_fails_by_our_own_fault_is_done_again_and_nothing_is_lost(
+    observer: Observer, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    observer.quorum.start(lambda *_: None)
+    if where not in ("election state", "snapshot"):
+        observer.run(3_000)
+        observer.grow(60 if where == "cut" else 3)  # with 60 its log ends below where the leader's begins
+    calls = {
+        "election state": lambda: fail_at(monkeypatch, driver, "write_election_state"),
+        "cut": lambda: fail_at(monkeypatch, Log, "truncate_fully_and_start_at", "-0"),
+        "batch": lambda: fail_at(monkeypatch, Log, "append_as_follower", "-0"),
+        "file": lambda: fail_at(monkeypatch, RealFile, "append", ".log"),
+        "snapshot": lambda: fail_at(monkeypatch, RealFile, "append", ".part"),
+    }[where]()
+    observer.run(9_000)
+    assert len(calls) > 2
+    assert observer.failures == [] and observer.is_level
+    assert any("a bug of Ottla" in text and "Invalid argument" in text for text in observer.warnings)
+    observer.grow(1)
+    observer.run(3_000)
+    assert observer.is_level and observer.failures == []
+
+
+def test_while_a_write_of_ours_fails_requests_are_answered_with_an_error(
+    observer: Observer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    observer.quorum.start(lambda *_: None)
+    observer.run(3_000)
+    observer.grow(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(Log, "append_as_follower", Mock(side_effect=OWN_FAULT))
+        observer.run(2_000)
+        answers: list[Any] = []
+        observer.quorum.serve(DescribeQuorumRequest(), 2, "CONTROLLER", answers.append)
+        assert [each.error_code for each in answers] == [ErrorCode.UNKNOWN_SERVER_ERROR]
+        pending = [each for each in observer.timers if not each.is_cancelled]
+        assert len(pending) < 5, "and nobody asks without end"
+    observer.run(5_000)
+    assert observer.is_level and observer.failures == []

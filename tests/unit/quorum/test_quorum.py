@@ -248,13 +248,7 @@ def test_a_sync_for_which_no_descriptor_is_left_begins_again(
     shop.join()
     shop.quorum.close()
     worker = shop.worker = HeldWorker()
-    calls: list[tuple[float, Callable[[], object]]] = []
-
-    def call_later(delay: float, callback: Callable[[], object]) -> SimpleNamespace:
-        calls.append((delay, callback))
-        return SimpleNamespace(cancel=lambda: None)
-
-    shop.call_later = call_later
+    calls = delayed(shop)
     shop.reopen(close=False)
     error = OSError(errno.EMFILE, "Too many open files")
     if where == "pin":
@@ -284,6 +278,58 @@ def test_a_sync_that_breaks_off_ends_the_quorum_instead_of_leaving_it_waiting(tm
     assert [getattr(reply, "code", reply) for reply in replies] == [ErrorCode.KAFKA_STORAGE_ERROR]
     (failure,) = shop.failures
     assert "nobody expects this" in str(failure)
+
+
+@pytest.mark.parametrize("where", ["pin", "sync"])
+def test_a_sync_that_fails_by_our_own_fault_is_reported_and_begins_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    shop = Workshop(tmp_path)
+    shop.join()
+    shop.quorum.close()
+    worker = shop.worker = HeldWorker()
+    calls = delayed(shop)
+    shop.reopen(close=False)
+    error = OSError(errno.EBADF, "Bad file descriptor")
+    if where == "pin":
+        with monkeypatch.context() as patch:
+            patch.setattr("ottla.quorum.driver.pin_all", Mock(side_effect=error))
+            replies = shop.create("one")
+        assert worker.jobs == []
+    else:
+        replies = shop.create("one")
+        worker.work(error)
+    assert (replies, shop.failures) == ([], [])
+    assert any("a bug of Ottla" in text and "Bad file descriptor" in text for text in shop.warnings)
+    (again,) = [callback for delay, callback in calls if delay == 0.1]
+    again()
+    worker.work()
+    assert replies == [0]
+
+
+def delayed(shop: Workshop) -> list[tuple[float, Callable[[], object]]]:
+    """Have a workshop's timers kept instead of running."""
+    calls: list[tuple[float, Callable[[], object]]] = []
+
+    def call_later(delay: float, callback: Callable[[], object]) -> SimpleNamespace:
+        calls.append((delay, callback))
+        return SimpleNamespace(cancel=lambda: None)
+
+    shop.call_later = call_later
+    return calls
+
+
+def test_a_decision_that_fails_by_our_own_fault_is_refused_and_the_next_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Workshop(tmp_path)
+    shop.join()
+    with monkeypatch.context() as patch:
+        patch.setattr(RealFile, "append", Mock(side_effect=OSError(errno.EINVAL, "Invalid argument")))
+        (refused,) = shop.create("one")
+    assert isinstance(refused, BrokerError) and refused.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert shop.failures == [] and any("a bug of Ottla" in text for text in shop.warnings)
+    assert shop.create("two") == [0]
 
 
 @pytest.mark.parametrize("where", ["sync", "append"])
@@ -733,3 +779,31 @@ def test_an_answer_that_breaks_raft_is_reported_and_its_sender_asked_again(
     shop.clock.ms += 50
     shop.quorum.driver.step(Tick())
     assert len(asked) == 2 and not shop.failures
+
+
+def test_a_wall_clock_that_is_set_back_keeps_nobody_from_asking_again(tmp_path: Path) -> None:
+    asked: list[Answered] = []
+    alarms: list[float] = []
+
+    class Kept:
+        def ask(self, node: Node, request: Message, answered: Answered) -> None:
+            asked.append(answered)
+
+    def call_later(delay: float, callback: Callable[[], object]) -> SimpleNamespace:
+        alarms.append(delay)
+        return SimpleNamespace(cancel=lambda: None)
+
+    shop = Workshop(tmp_path, static=True)
+    shop.quorum.close()
+    shop.voters = Voters.of(Voter(id, addresses=(ADDRESS,)) for id in (1, 2))
+    shop.wires, shop.call_later = Kept(), call_later
+    shop.reopen(close=False)
+    (answered,) = asked
+    answered(ErrorCode.BROKER_NOT_AVAILABLE)
+    before = len(asked)
+    shop.clock.ahead_ms = -365 * 86_400_000
+    for _ in range(10):
+        shop.clock.ms += 1_000
+        shop.quorum.driver.step(Tick())
+    assert len(asked) > before
+    assert max(alarms) < 60

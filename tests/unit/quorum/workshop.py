@@ -32,13 +32,14 @@ ADDRESS = Address("CONTROLLER", "127.0.0.1", 9093)
 
 
 class SetClock:
-    """A clock that stands still until moved."""
+    """A clock that stands still until moved; `ahead_ms` is by how much its wall clock was set."""
 
     def __init__(self) -> None:
         self.ms = 1_700_000_000_000
+        self.ahead_ms = 0
 
     def now_ms(self) -> int:
-        return self.ms
+        return self.ms + self.ahead_ms
 
     def monotonic(self) -> float:
         return self.ms / 1000

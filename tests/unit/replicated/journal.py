@@ -2,8 +2,9 @@
 
 import inspect
 
+from ottla.partition.journal import LENGTH_MAX
 from ottla.replicated.decision import Decision
-from ottla.replicated.keyed import Answer
+from ottla.replicated.keyed import Answer, stored_bytes
 from ottla.wire.errors import BrokerError, ErrorCode
 
 NOW = 1_800_000_000_000
@@ -98,3 +99,36 @@ def _take(machine, offset, entry):
         machine.apply_pending(entry[1], offset, entry[2])
     else:
         machine.end_transaction(entry[1], entry[2])
+
+
+class Limited:
+    """A journal that refuses what is longer than a batch of the log may be, as a partition does."""
+
+    def __init__(self, length_max=1 << 20):
+        self.length_max = length_max
+        self.records = []
+        self.lengths = []  # of what was written, and of what was refused below zero
+        self.committed_offset = 1 << 60
+
+    @property
+    def end_offset(self):
+        return len(self.records)
+
+    def append(self, records, now, transactional=None, *, any_length=False):
+        length = stored_bytes(records)
+        if length > (LENGTH_MAX if any_length else self.length_max):
+            self.lengths.append(-length)
+            raise BrokerError(ErrorCode.MESSAGE_TOO_LARGE, f"batch of {length} bytes")
+        self.lengths.append(length)
+        self.records += records
+        return range(self.end_offset - len(records), self.end_offset)
+
+
+def run_out(host, now):
+    """Let time be told until nothing is due; say how often that took."""
+    for count in range(1000):
+        deadline = host.machine.deadline
+        if deadline is None or deadline > now:
+            return count
+        host.expire(now)
+    raise AssertionError("it is due again and again")

@@ -42,7 +42,7 @@ class Memory:
     def end_offset(self) -> int:
         return len(self.records)
 
-    def append(self, records: Sequence[object], now: int) -> range:
+    def append(self, records: Sequence[object], now: int, *, any_length: bool = False) -> range:
         if self.full:
             raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR)
         start = len(self.records)

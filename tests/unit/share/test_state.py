@@ -3,7 +3,9 @@
 import pytest
 
 from ottla.metadata.settings.layers import BrokerValues
+from ottla.replicated.host import Host
 from ottla.replicated.keyed import decode
+from ottla.replicated.steps import STEP_BYTES
 from ottla.share.batches import StateBatch, combine
 from ottla.share.key import ShareKey, state_partition
 from ottla.share.record import KINDS, PartitionState, snapshot_record
@@ -11,7 +13,7 @@ from ottla.share.state import COLD_MS, Initialize, ShareState, Write
 from ottla.wire.errors import ErrorCode
 from ottla.wire.java_hash import known_hash
 from ottla.wire.records.share_state import ShareSnapshotValue, ShareUpdateValue
-from tests.unit.replicated.journal import NOW, Bench
+from tests.unit.replicated.journal import NOW, Bench, Limited, run_out
 
 TOPIC, OTHER = bytes(range(16)), bytes(range(1, 17))
 KEY = ShareKey("group", TOPIC, 0)
@@ -235,6 +237,23 @@ def test_many_cold_partitions_get_their_snapshots_in_several_steps() -> None:
     assert len(bench.records) - begin == 450
     bench.pass_time(10 * COLD_MS)
     assert len(bench.records) - begin == 450
+
+
+def test_snapshots_of_long_names_are_written_a_few_at_a_time() -> None:
+    """Together they would be longer than a batch of the log may be, again and again."""
+    bench = Bench(ShareState(lambda topic_id: 1_000, BrokerValues({"node.id": "1"})))
+    for partition in range(60):
+        wish = Initialize(partition=partition, state_epoch=0, start_offset=-1)
+        assert not bench.ask(bench.machine.initialize, "g" * 30_000, TOPIC, wish).error_code
+    machine = bench.machine
+    machine.loaded(bench.now)
+    journal = Limited()
+    host = Host(machine, journal)
+    for second in range(10):
+        run_out(host, bench.now + COLD_MS + 1_000 * second)
+    assert not [length for length in journal.lengths if length < 0]
+    assert max(journal.lengths) < STEP_BYTES + 31_000
+    assert {state.snapshot_epoch for state in machine.states.values()} == {1}
 
 
 def test_an_update_without_its_snapshot_is_not_cut_off() -> None:

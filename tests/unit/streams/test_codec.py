@@ -147,7 +147,8 @@ def test_what_others_write_for_no_number() -> None:
 def test_decimals_and_texts_are_written_as_spark_writes_them() -> None:
     assert encoder(serde(Decimal))(Decimal("1e-18")) == b"1E-18"
     assert encoder(serde(str, "json"))("\x1f\\u001f\x7f\u2028") == '"\\u001F\\\\u001f\x7f\u2028"'.encode()
-    assert encoder(serde(datetime.datetime))(datetime.datetime(1, 1, 1)) == b'"0001-01-01T00:00:00.000000Z"'
+    first = datetime.datetime(1, 1, 1, tzinfo=datetime.UTC)
+    assert encoder(serde(datetime.datetime))(first) == b'"0001-01-01T00:00:00.000000Z"'
 
 
 def test_equal_keys_are_written_alike() -> None:

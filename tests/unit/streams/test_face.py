@@ -1,6 +1,7 @@
 """What programs say becomes a plan: names, types, and what is refused before anything runs."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import FrozenInstanceError, dataclass
 from typing import Any
 
@@ -8,13 +9,13 @@ import pytest
 
 from ottla.streams import (
     App,
-    Hopping,
-    Session,
-    Sliding,
+    HoppingWindow,
+    SessionWindow,
+    SlidingWindow,
     Store,
     TimeLimit,
     TopologyError,
-    Tumbling,
+    TumblingWindow,
     TypeMismatch,
     WindowClose,
     serde,
@@ -146,7 +147,12 @@ def test_counts_and_aggregates(app: App) -> None:
 
 @pytest.mark.parametrize(
     ("window", "size"),
-    [(Tumbling("1 minute"), 60_000), (Hopping(20, 10), 20), (Sliding(5), 5), (Session("1 s"), None)],
+    [
+        (TumblingWindow("1 minute"), 60_000),
+        (HoppingWindow(20, 10), 20),
+        (SlidingWindow(5), 5),
+        (SessionWindow("1 s"), None),
+    ],
 )
 def test_windows_are_in_the_key(app: App, window: Any, size: int | None) -> None:
     node = app.stream("a").group_by_key().windowed_by(window).count()._node
@@ -154,7 +160,7 @@ def test_windows_are_in_the_key(app: App, window: Any, size: int | None) -> None
 
 
 def test_sessions_want_a_merger(app: App) -> None:
-    sessions = app.stream("a").group_by_key().windowed_by(Session("1 s"))
+    sessions = app.stream("a").group_by_key().windowed_by(SessionWindow("1 s"))
     with pytest.raises(TopologyError, match="two sessions may become one"):
         sessions.aggregate(int, lambda v, n: n + 1)
     assert sessions.aggregate(int, lambda v, n: n + 1, lambda a, b: a + b)._node.merger is not None  # type: ignore[attr-defined]
@@ -166,7 +172,7 @@ def test_sessions_want_a_merger(app: App) -> None:
 def test_cogroups(app: App) -> None:
     clicks, buys = app.stream("clicks").group_by_key(), app.stream("buys", value=int).group_by_key()
     both = clicks.cogroup(lambda v, n: n + 1, value=int).cogroup(buys, lambda v, n: n + v)
-    node = both.windowed_by(Tumbling(10)).aggregate(int)._node
+    node = both.windowed_by(TumblingWindow(10)).aggregate(int)._node
     assert isinstance(node, Cogroup)
     assert [each.name for each in node.inputs] == ["stream-1", "stream-2"]
     with pytest.raises(TypeMismatch, match="the keys are string and bigint"):
@@ -219,7 +225,7 @@ def test_what_may_be_missing_is_not_computed_with(app: App) -> None:
         (lambda app: app.table("a").suppress(5), "neither WindowClose"),
         (lambda app: app.stream("a").group_by_key().windowed_by(5), "no window"),
         (
-            lambda app: app.stream("a").group_by_key().windowed_by(Tumbling(1), emit="never"),
+            lambda app: app.stream("a").group_by_key().windowed_by(TumblingWindow(1), emit="never"),
             "neither 'update'",
         ),
         (lambda app: app.stream("a").map(lambda v: v), "not a key and a value"),
@@ -230,9 +236,9 @@ def test_what_may_be_missing_is_not_computed_with(app: App) -> None:
         (lambda app: app.stream("a", starting="soon"), "earliest or latest"),
         (lambda app: app.stream("a").process(object, stores=[Store("s"), Store("s")]), "two stores"),
         (lambda app: app.stream("a", timestamp=lambda v: v), "returns string, no time"),
-        (lambda app: Tumbling(0), "longer than nothing"),
-        (lambda app: Tumbling("soon"), "no span of time"),
-        (lambda app: Hopping(5, 10), "records would be lost"),
+        (lambda app: TumblingWindow(0), "longer than nothing"),
+        (lambda app: TumblingWindow("soon"), "no span of time"),
+        (lambda app: HoppingWindow(5, 10), "records would be lost"),
         (lambda app: TimeLimit(1, when_full="explode"), "neither 'emit' nor 'fail'"),
         (lambda app: App("app", nonsense=1), "has no setting nonsense"),
         (lambda app: App("app", bootstrap_server="x"), "did you mean bootstrap_servers"),
@@ -265,3 +271,49 @@ def test_settings_go_where_they_belong() -> None:
     }
     assert App("app").settings.sink_options["transactionalId"] == "ottla-streams-app"
     assert App("app").settings.checkpoint == "ottla-checkpoints/app"
+
+
+@pytest.mark.parametrize(
+    ("use", "hint"),
+    [
+        (lambda stream: stream.mapValues, "did you mean map_values?"),
+        (lambda stream: stream.groupByKey, "did you mean group_by_key?"),
+        (lambda stream: stream.count, "group first, as in stream.group_by_key().count()"),
+        (lambda stream: stream.windowedBy, "group first, as in stream.group_by_key().windowed_by"),
+        (lambda stream: stream.fliter, "did you mean filter?"),
+        (lambda stream: stream.group_by_key().windowedBy, "did you mean windowed_by?"),
+        (lambda stream: stream.to_table().flatMap, "it is a stream's: table.to_stream() is one"),
+        (lambda stream: stream.to_table().reduce, "group first, as in table.group_by"),
+    ],
+)
+def test_a_name_that_is_not_there_says_what_is_meant(use: Callable[[Any], Any], hint: str, app: App) -> None:
+    with pytest.raises(AttributeError) as missing:
+        use(app.stream("a"))
+    assert f"\nhint: {hint}" in str(missing.value)
+
+
+def test_what_python_itself_looks_for_is_simply_not_there(app: App) -> None:
+    stream = app.stream("a")
+    assert not hasattr(stream, "__len__") and not hasattr(stream, "_ipython_display_")
+    assert copy(stream).name == stream.name
+
+
+def test_an_aggregate_begins_with_a_function(app: App) -> None:
+    with pytest.raises(TopologyError, match=r"was given 0\nhint: give a function: lambda: 0"):
+        app.stream("a").group_by_key().aggregate(0, lambda k, v, n: n + 1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda app: app.stream("bad topic"),
+        lambda app: app.stream(["good", ""]),
+        lambda app: app.table("a/b"),
+        lambda app: app.stream("a").to("bad topic"),
+        lambda app: app.table("a").to(".."),
+        lambda app: App("other", dead_letters="bad topic"),
+    ],
+)
+def test_a_topic_has_a_name_that_a_topic_can_have(build: Callable[[App], Any], app: App) -> None:
+    with pytest.raises(TopologyError, match="Topic name is invalid"):
+        build(app)

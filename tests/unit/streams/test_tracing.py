@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from ottla.streams.expression.code import Unreadable
 from ottla.streams.expression.ranges import bounds
+from ottla.streams.expression.tracing import read as read_expression
 from ottla.streams.expression.tracing import trace
 from ottla.streams.expression.tree import needed
 from ottla.streams.types.build import type_of
@@ -64,7 +66,8 @@ class Checked:
 @dataclass
 class Fresh:
     name: str
-    id: Any = field(default_factory=uuid.uuid4)
+    # But for its factory it could be None, which Spark can make.
+    id: str | None = field(default_factory=lambda: str(uuid.uuid4()))
 
 
 class Pair(NamedTuple):
@@ -231,6 +234,12 @@ def test_must_be_called(function: Callable[..., Any]) -> None:
     assert calls == []
 
 
+def test_why_a_default_that_is_made_is_called() -> None:
+    with pytest.raises(Unreadable, match="the default of id is made anew for each record"):
+        read_expression(lambda v: Fresh(v.user), {"value": type_of(Order)})
+    assert read(lambda v: Fresh(v.user, v.note)) is not None
+
+
 def test_anything_is_not_looked_into() -> None:
     assert read(lambda v: v["a"], value=Any) is None
     assert read(lambda v: v, value=Any) is not None
@@ -252,6 +261,9 @@ def test_rows_are_looked_into_both_ways() -> None:
         (lambda k, v: k == "x", set()),
         (lambda k, v: (k.lower(), v.id), {"key", "value"}),
         (lambda k, v: Line(k, 1.0), {"key"}),
+        (lambda k, v: str(k), set()),
+        (lambda k, v: Line(str(k), 1.0), set()),
+        (lambda k, v: str(k) + v.user, {"value"}),
     ],
 )
 def test_what_must_be_there(function: Callable[..., Any], names: set[str]) -> None:

@@ -71,7 +71,7 @@ class Slow:
         self.end_offset = self.committed_offset = 0
         self.records = []
 
-    def append(self, records, now):
+    def append(self, records, now, *, any_length=False):
         self.records += records
         self.end_offset += len(records)
         return range(self.end_offset - len(records), self.end_offset)

@@ -154,7 +154,7 @@ def syncfs(monkeypatch):
             return -1 if self.code else 0
 
     call = Syncfs()
-    monkeypatch.setattr(disk_module, "_find_syncfs", lambda: call)
+    monkeypatch.setattr(disk_module, "find_syncfs", lambda: call)
     return call
 
 
@@ -183,8 +183,8 @@ def test_older_systems_do_not_say_whether_a_sync_worked(disk, tmp_path, monkeypa
         pytest.skip("syncfs is Linux's own")
     uname = os.uname()
     monkeypatch.setattr(os, "uname", lambda: os.uname_result((*uname[:2], release, *uname[3:])))
-    disk_module._find_syncfs.cache_clear()
+    disk_module.find_syncfs.cache_clear()
     try:
         assert disk.sync_filesystem(str(tmp_path)) == known
     finally:
-        disk_module._find_syncfs.cache_clear()
+        disk_module.find_syncfs.cache_clear()

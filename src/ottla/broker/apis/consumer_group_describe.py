@@ -4,9 +4,7 @@ from functools import partial
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
-from ottla.broker.describing import describe_each
-from ottla.broker.slicing import Cut, in_slices
-from ottla.channel.connection import Connection
+from ottla.broker.describing import Descriptions, describe_each
 from ottla.groups.group import Kind
 from ottla.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -14,8 +12,8 @@ from ottla.wire.messages.consumer_group_describe import (
 )
 
 
-def handle(
-    request: ConsumerGroupDescribeRequest, version: int, connection: Connection, broker: Broker
+def describe(
+    request: ConsumerGroupDescribeRequest, version: int, broker: Broker, members: slice
 ) -> ConsumerGroupDescribeResponse | Pending:
     """Ask the coordinator of each group."""
     return describe_each(
@@ -24,13 +22,14 @@ def handle(
         partial(broker.coordination.check, Kind.CONSUMER),
         ConsumerGroupDescribeResponse,
         ConsumerGroupDescribeResponse.DescribedGroup,
-        lambda groups, ids: groups.consumer.describe(ids),
+        lambda groups, ids: groups.consumer.describe(ids, members),
     )
 
 
+_descriptions = Descriptions(describe, "group_ids")
 API = Api(
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
-    handle,
-    long=in_slices(Cut("group_ids", "groups", ("",)), size=100),
+    _descriptions.handle,
+    long=_descriptions.in_steps,
 )

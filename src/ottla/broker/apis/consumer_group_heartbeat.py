@@ -4,6 +4,8 @@ from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.coordination import client_of
 from ottla.broker.expression import COST
+from ottla.broker.heartbeats import LONG_BYTES, NAME_COST
+from ottla.broker.slicing import undivided
 from ottla.channel.connection import Connection
 from ottla.groups.group import Kind
 from ottla.wire.errors import BrokerError
@@ -20,6 +22,8 @@ def handle(
     client = client_of(connection)
     if request.subscribed_topic_regex:
         connection.connections.turn_cost += COST  # whoever asks for many takes turns
+    if request.subscribed_topic_names:
+        connection.connections.turn_cost += NAME_COST * len(request.subscribed_topic_names)
 
     def finish(outcome: ConsumerGroupHeartbeatResponse | BrokerError) -> ConsumerGroupHeartbeatResponse:
         if isinstance(outcome, BrokerError):
@@ -37,4 +41,10 @@ def handle(
     )
 
 
-API = Api(ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, handle)
+API = Api(
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    handle,
+    long=undivided,
+    long_bytes=LONG_BYTES,
+)

@@ -2,17 +2,13 @@
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
-from ottla.broker.slicing import Cut, in_slices
-from ottla.channel.connection import Connection
+from ottla.broker.describing import GROUP_OPERATIONS, Descriptions
 from ottla.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 
 Described = DescribeGroupsResponse.DescribedGroup
 
-# Bit n stands for Kafka's AclOperation n; without an authorizer everybody may do everything.
-GROUP_OPERATIONS = 0b1101_0100_1000
 
-
-def handle(request: DescribeGroupsRequest, version: int, connection: Connection, broker: Broker) -> Pending:
+def describe(request: DescribeGroupsRequest, version: int, broker: Broker, members: slice) -> Pending:
     """Ask the coordinator of each group."""
 
     def finish(groups: list[Described]) -> DescribeGroupsResponse:
@@ -24,15 +20,11 @@ def handle(request: DescribeGroupsRequest, version: int, connection: Connection,
 
     return broker.coordination.each_group(
         request.groups,
-        lambda groups, ids, now: groups.listing.describe(ids, version),
+        lambda groups, ids, now: groups.listing.describe(ids, version, members),
         lambda group_id, code: Described(group_id=group_id, error_code=code),
         finish,
     )
 
 
-API = Api(
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
-    handle,
-    long=in_slices(Cut("groups", "groups", ("",)), size=100),
-)
+_descriptions = Descriptions(describe, "groups")
+API = Api(DescribeGroupsRequest, DescribeGroupsResponse, _descriptions.handle, long=_descriptions.in_steps)

@@ -36,7 +36,7 @@ def handle(
 ) -> FetchResponse | Pending:
     """Read what is due; park when that is less than asked for."""
     by_id = version >= _BY_ID_SINCE
-    now_ms = broker.clock.now_ms()
+    now_ms = int(broker.clock.monotonic() * 1000)  # by which sessions are left
     sessions = broker.fetch_sessions
     epoch = request.session_epoch
     follower = _follower(request, version)

@@ -2,14 +2,12 @@
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
-from ottla.broker.describing import describe_each
-from ottla.broker.slicing import Cut, in_slices
-from ottla.channel.connection import Connection
+from ottla.broker.describing import Descriptions, describe_each
 from ottla.wire.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 
 
-def handle(
-    request: ShareGroupDescribeRequest, version: int, connection: Connection, broker: Broker
+def describe(
+    request: ShareGroupDescribeRequest, version: int, broker: Broker, members: slice
 ) -> ShareGroupDescribeResponse | Pending:
     """Ask the coordinator of each group."""
     return describe_each(
@@ -18,13 +16,11 @@ def handle(
         broker.share.check,
         ShareGroupDescribeResponse,
         ShareGroupDescribeResponse.DescribedGroup,
-        lambda groups, ids: groups.share.describe(ids),
+        lambda groups, ids: groups.share.describe(ids, members),
     )
 
 
+_descriptions = Descriptions(describe, "group_ids")
 API = Api(
-    ShareGroupDescribeRequest,
-    ShareGroupDescribeResponse,
-    handle,
-    long=in_slices(Cut("group_ids", "groups", ("",)), size=100),
+    ShareGroupDescribeRequest, ShareGroupDescribeResponse, _descriptions.handle, long=_descriptions.in_steps
 )

@@ -3,7 +3,9 @@
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
 from ottla.broker.coordination import client_of
+from ottla.broker.heartbeats import LONG_BYTES, NAME_COST
 from ottla.broker.share_coordination import check_member_id
+from ottla.broker.slicing import undivided
 from ottla.channel.connection import Connection
 from ottla.wire.errors import BrokerError
 from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
@@ -14,6 +16,8 @@ def handle(
 ) -> ShareGroupHeartbeatResponse | Pending:
     """Hand the request to the group's coordinator."""
     client = client_of(connection)
+    if request.subscribed_topic_names:
+        connection.connections.turn_cost += NAME_COST * len(request.subscribed_topic_names)
 
     def finish(outcome: ShareGroupHeartbeatResponse | BrokerError) -> ShareGroupHeartbeatResponse:
         if isinstance(outcome, BrokerError):
@@ -30,4 +34,10 @@ def handle(
     )
 
 
-API = Api(ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse, handle)
+API = Api(
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+    handle,
+    long=undivided,
+    long_bytes=LONG_BYTES,
+)

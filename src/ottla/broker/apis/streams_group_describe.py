@@ -7,9 +7,7 @@ from functools import partial
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
-from ottla.broker.describing import describe_each
-from ottla.broker.slicing import Cut, in_slices
-from ottla.channel.connection import Connection
+from ottla.broker.describing import Descriptions, describe_each
 from ottla.groups.group import Kind
 from ottla.wire.messages.streams_group_describe import (
     StreamsGroupDescribeRequest,
@@ -17,8 +15,8 @@ from ottla.wire.messages.streams_group_describe import (
 )
 
 
-def handle(
-    request: StreamsGroupDescribeRequest, version: int, connection: Connection, broker: Broker
+def describe(
+    request: StreamsGroupDescribeRequest, version: int, broker: Broker, members: slice
 ) -> StreamsGroupDescribeResponse | Pending:
     """Ask the coordinator of each group."""
     described = request.include_topology_description
@@ -28,13 +26,14 @@ def handle(
         partial(broker.coordination.check, Kind.STREAMS),
         StreamsGroupDescribeResponse,
         StreamsGroupDescribeResponse.DescribedGroup,
-        lambda groups, ids: groups.streams.describe(ids, described=described),
+        lambda groups, ids: groups.streams.describe(ids, members, described=described),
     )
 
 
+_descriptions = Descriptions(describe, "group_ids")
 API = Api(
     StreamsGroupDescribeRequest,
     StreamsGroupDescribeResponse,
-    handle,
-    long=in_slices(Cut("group_ids", "groups", ("",)), size=100),
+    _descriptions.handle,
+    long=_descriptions.in_steps,
 )

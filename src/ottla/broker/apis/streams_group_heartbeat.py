@@ -10,10 +10,13 @@ from ottla.broker.api import Api, Pending
 from ottla.broker.apis.metadata import INTERNAL_TOPICS
 from ottla.broker.broker import Broker
 from ottla.broker.coordination import client_of
+from ottla.broker.heartbeats import LONG_BYTES, NAME_COST
+from ottla.broker.slicing import undivided
 from ottla.channel.connection import Connection
 from ottla.controller.names import invalid_name
 from ottla.groups.group import Kind
 from ottla.groups.streams.heartbeat import Heard
+from ottla.groups.streams.request import check_topology
 from ottla.groups.streams.statuses import StatusCode
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.streams_group_heartbeat import (
@@ -44,6 +47,7 @@ def handle(
 
     try:
         coordination.check(Kind.STREAMS)
+        connection.connections.turn_cost += NAME_COST * len(check_topology(request))
         _check_names(request)
     except BrokerError as error:
         return finish(error)
@@ -88,4 +92,10 @@ def _explain(response: StreamsGroupHeartbeatResponse, failures: Mapping[str, str
             status.status_detail += f"; Creation failed: {words}."
 
 
-API = Api(StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse, handle)
+API = Api(
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+    handle,
+    long=undivided,
+    long_bytes=LONG_BYTES,
+)

@@ -2,7 +2,7 @@
 
 from ottla.broker.api import Api, Pending
 from ottla.broker.broker import Broker
-from ottla.broker.markers import Marker
+from ottla.broker.markers import MARKERS_A_TURN, Marker
 from ottla.broker.slicing import Cut, in_slices
 from ottla.channel.connection import Connection
 from ottla.wire.errors import ErrorCode
@@ -11,6 +11,7 @@ from ottla.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteT
 Done = WriteTxnMarkersResponse.WritableTxnMarkerResult
 Topic = Done.WritableTxnMarkerTopicResult
 Part = Topic.WritableTxnMarkerPartitionResult
+_LONG_BYTES = 512  # some more than a hundred partitions
 
 
 def handle(request: WriteTxnMarkersRequest, version: int, connection: Connection, broker: Broker) -> Pending:
@@ -58,5 +59,6 @@ API = Api(
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
     handle,
-    long=in_slices(Cut("markers.topics.partition_indexes", "markers.topics.partitions"), size=50),
+    long=in_slices(Cut("markers.topics.partition_indexes", "markers.topics.partitions"), size=MARKERS_A_TURN),
+    long_bytes=_LONG_BYTES,
 )

@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 
 from ottla.broker.broker import Broker
-from ottla.broker.metrics.text import Family, counter, gauge
+from ottla.http.metrics.text import Family, counter, gauge
 
 _PREFIX = "kafka_controller_kafkacontroller_"
 
 
-def cluster(broker: Broker, *, active: bool, listener: str) -> Iterator[Family]:
-    """Brokers, topics and partitions of the whole cluster."""
+def cluster(broker: Broker, *, active: bool, listener: str | None) -> Iterator[Family]:
+    """Brokers, topics and partitions of the whole cluster. Addresses are those of a listener, or of each broker's
+    first where that is None, as on a node that is no broker.
+    """
     yield gauge(_PREFIX + "activecontrollercount", "1 on the node that is the active controller.").add(
         int(active)
     )
@@ -28,13 +30,23 @@ def cluster(broker: Broker, *, active: bool, listener: str) -> Iterator[Family]:
         _PREFIX + "preferredreplicaimbalancecount", "Partitions not led by their first replica."
     )
     yield imbalance.add(sum(state.leader != state.replicas[0] for state in states))
-    # Nobody counts them: a partition with one replica can have none.
     unclean = counter(
-        "kafka_controller_controllerstats_uncleanleaderelections_total", "Elections out of sync."
+        "kafka_controller_controllerstats_uncleanleaderelections_total",
+        "Elections of a replica that was not in sync, since this node began to follow the metadata.",
     )
-    yield unclean.add(0)
+    yield unclean.add(broker.unclean_elections)
     yield gauge("kafka_brokers", "Brokers that serve.").add(len(broker.alive))
     info = gauge("kafka_broker_info", "Where a broker is reached.")
-    for node_id, host, port, _ in broker.endpoints(listener):
+    for node_id, host, port in _places(broker, listener):
         info.add(1, id=node_id, address=f"{host}:{port}")
     yield info
+
+
+def _places(broker: Broker, listener: str | None) -> Iterator[tuple[int, str, int]]:
+    if listener is not None:
+        yield from ((node_id, host, port) for node_id, host, port, _ in broker.endpoints(listener))
+        return
+    for node_id in sorted(broker.alive):
+        endpoint = next(iter(broker.image.brokers[node_id].listeners.values()), None)
+        if endpoint is not None:
+            yield node_id, endpoint.host, endpoint.port

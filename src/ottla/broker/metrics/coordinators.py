@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ottla.broker.coordinators import Coordinators
-from ottla.broker.metrics.text import Family, gauge
 from ottla.broker.timing import Timing
+from ottla.http.metrics.text import Family, gauge
 
 
 def coordinators(prefix: str, hosted: Coordinators[Any]) -> Iterator[Family]:

@@ -3,16 +3,18 @@
 G1  A group is told of by its coordinator alone, so that sums over the brokers of a cluster count it once.
 G2  A page looks at every group and every offset once. It pauses on the way, for there may be very many, and shows those
     that are there when it comes by.
-G3  Lag is told where the partition is led: how far the group is behind the high watermark, and never less than 0.
+G3  Lag is told where the coordinator has a replica of the partition, which may be none at all in a cluster: how far the
+    group is behind the high watermark that this replica knows, and never less than 0. A sum is told only where all of
+    its parts are known.
 """
 
 from collections.abc import Iterator
 
 from ottla.broker.broker import Broker
 from ottla.broker.metrics.coordinators import coordinators
-from ottla.broker.metrics.text import Family, counter, gauge, label_text
 from ottla.groups.group import Kind
 from ottla.groups.machine import Groups
+from ottla.http.metrics.text import Family, counter, gauge, label_text
 
 _PREFIX = "kafka_server_group_coordinator_metrics_"
 _MANAGER = "kafka_coordinator_group_groupmetadatamanager_"
@@ -47,8 +49,14 @@ def groups(broker: Broker) -> Iterator[Family | None]:
     members = gauge("kafka_consumergroup_members", "Members of the group.")
     offset = gauge("kafka_consumergroup_current_offset", "Offset that the group committed.")
     offset_sum = gauge("kafka_consumergroup_current_offset_sum", "Sum of the offsets committed for a topic.")
-    lag = gauge("kafka_consumergroup_lag", "Records that the group is behind.")
-    lag_sum = gauge("kafka_consumergroup_lag_sum", "Records of a topic that the group is behind.")
+    lag = gauge(
+        "kafka_consumergroup_lag",
+        "Records that the group is behind, where its coordinator has a replica of the partition.",
+    )
+    lag_sum = gauge(
+        "kafka_consumergroup_lag_sum",
+        "Sum of kafka_consumergroup_lag over a topic, where that of each partition is known.",
+    )
     for machine in hosted.machines:
         for number, group_id in enumerate(tuple(machine.shelf.groups)):
             if number % _GROUPS_AT_ONCE == 0:
@@ -73,7 +81,7 @@ def _offsets(
     partitions = broker.table.partitions
     seen = 0
     for topic, committed in tuple(machine.offsets.committed(group_id).items()):
-        total = behind = 0
+        total = behind = known = 0
         for index, each in committed.items():
             labels = label_text({"consumergroup": group_id, "topic": topic, "partition": index})
             offset.samples.append((labels, each.offset))
@@ -83,8 +91,10 @@ def _offsets(
                 left = max(0, partition.high_watermark - each.offset)
                 lag.samples.append((labels, left))
                 behind += left
+                known += 1
         offset_sum.add(total, consumergroup=group_id, topic=topic)
-        lag_sum.add(behind, consumergroup=group_id, topic=topic)
+        if known == len(committed):
+            lag_sum.add(behind, consumergroup=group_id, topic=topic)
         sums.offsets += len(committed)
         seen += len(committed)
         if seen >= _OFFSETS_AT_ONCE:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from ottla.broker.metrics.text import Family, counter, gauge
 from ottla.channel.connections import Connections
+from ottla.http.metrics.text import Family, counter, gauge
 
 _SOCKETS = "kafka_server_socket_server_metrics_"
 
@@ -22,16 +22,20 @@ def network(connections: Connections, listeners: Iterable[str], *others: Connect
     yield counter(_SOCKETS + "connection_creation_total", "Connections accepted.").add(
         sum(each.accepted for each in every)
     )
-    yield counter("ottla_connections_refused_total", "Connections over a limit.").add(
+    yield counter("ottla_connections_refused_total", "Connections closed at once because of a limit.").add(
         sum(each.refused for each in every)
     )
     answers, requests = connections.answers, connections.requests
     yield gauge("ottla_answer_bytes", "Bytes of answers that clients have not taken.").add(answers.total)
-    yield gauge("ottla_answer_bytes_max", "Bytes of them at most.").add(answers.bytes_max)
+    yield gauge("ottla_answer_bytes_max", "The limit of those bytes: ottla.answer.bytes.max.").add(
+        answers.bytes_max
+    )
     yield gauge("ottla_request_bytes", "Bytes of requests that arrived in part.").add(requests.total)
     waiting = gauge("ottla_connections_waiting", "Connections that wait for room.")
     yield waiting.add(answers.waiting, of="answers").add(requests.waiting, of="requests")
-    closed = counter("ottla_connections_still_total", "Connections closed that stood still while others waited.")
+    closed = counter(
+        "ottla_connections_still_total", "Connections closed that stood still while others waited."
+    )
     yield closed.add(answers.aborted, of="answers").add(requests.aborted, of="requests")
 
 

@@ -12,14 +12,14 @@ from ottla.broker.metrics.cluster import cluster
 from ottla.broker.metrics.groups import groups
 from ottla.broker.metrics.network import Idleness, network
 from ottla.broker.metrics.partitions import PartitionGauges
-from ottla.broker.metrics.process import loop_cpu_seconds, process
 from ottla.broker.metrics.quorum import quorum
 from ottla.broker.metrics.requests import RequestTimes
 from ottla.broker.metrics.share import share
-from ottla.broker.metrics.text import Family, counter, gauge, page_pieces
 from ottla.broker.metrics.topics import TopicTraffic
 from ottla.broker.metrics.transactions import transactions
 from ottla.channel.connections import Connections
+from ottla.http.metrics.process import loop_cpu_seconds, process
+from ottla.http.metrics.text import Family, counter, gauge, page_pieces
 from ottla.world.disk import Disk
 
 
@@ -73,6 +73,6 @@ class Page:
         yield from transactions(broker)
         yield from share(broker)
         active = broker.quorum.leader_id == broker.node_id
-        yield from cluster(broker, active=active, listener=self._listeners[0])
+        yield from cluster(broker, active=active, listener=next(iter(self._listeners), None))
         yield from quorum(broker)
         yield from process(self._disk, self._start_ms)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ottla.broker.broker import Broker
-from ottla.broker.metrics.text import Family, Number, gauge, label_text
+from ottla.http.metrics.text import Family, Number, gauge, label_text
 from ottla.metadata.config import ConfigType
 from ottla.metadata.topics import PartitionState
 from ottla.partition.partition import Partition

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ottla.broker.broker import Broker
-from ottla.broker.metrics.text import Family, gauge
+from ottla.http.metrics.text import Family, gauge
 
 _RAFT = "kafka_server_raftmetrics_"
 _LOADER = "kafka_server_brokermetadatametrics_"

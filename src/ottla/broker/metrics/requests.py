@@ -7,7 +7,7 @@ the requests between one page and the next, with the error of a bucket that is t
 from collections.abc import Iterable, Iterator
 
 from ottla.broker.dispatch import Route
-from ottla.broker.metrics.text import Family, counter, gauge, histogram
+from ottla.http.metrics.text import Family, counter, gauge, histogram
 
 QUANTILES = ("0.50", "0.75", "0.95", "0.98", "0.99", "0.999")
 _PREFIX = "kafka_network_requestmetrics_"

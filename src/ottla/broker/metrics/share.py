@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from ottla.broker.broker import Broker
 from ottla.broker.metrics.coordinators import coordinators
-from ottla.broker.metrics.text import Family, counter, gauge, label_text
 from ottla.broker.share_traffic import Asked
+from ottla.http.metrics.text import Family, counter, gauge, label_text
 from ottla.share.acknowledgement import Verdict
 
 _GROUP = "kafka_server_sharegroupmetrics_"

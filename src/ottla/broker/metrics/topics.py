@@ -6,7 +6,7 @@ fall: what a partition had counted when it went is kept in `_gone`.
 
 from collections.abc import Iterable, Iterator
 
-from ottla.broker.metrics.text import Family, counter
+from ottla.http.metrics.text import Family, counter
 from ottla.partition.partition import Partition
 
 _PREFIX = "kafka_server_brokertopicmetrics_"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ottla.broker.broker import Broker
 from ottla.broker.metrics.coordinators import load_times
-from ottla.broker.metrics.text import Family, gauge
+from ottla.http.metrics.text import Family, gauge
 from ottla.transactions.state import State
 
 _MARKERS = "kafka_coordinator_transaction_transactionmarkerchannelmanager_"

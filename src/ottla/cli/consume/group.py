@@ -54,7 +54,7 @@ async def consume_group(
         try:
             with Outlet() as outlet:
                 while not (tally.is_full or tally.is_idle or (options.exit and await ledger.is_at_end())):
-                    records = await consumer.poll(timeout_ms=tally.poll_ms, max_records=tally.records_max)
+                    records = await consumer.poll(timeout=tally.poll_ms / 1000, max_records=tally.records_max)
                     await _print(tally, records, outlet, ledger)
                     await ledger.commit_if_due()
         finally:
@@ -102,13 +102,13 @@ class Ledger(RebalanceListener):
         if printed:
             await self._consumer.commit(printed)
 
-    async def on_revoked(self, partitions: Collection[TopicPartition]) -> None:
+    async def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
         """Commit while the partitions are still ours."""
         await self.commit()
         for key in partitions:
             self._ends.pop(key, None)
 
-    async def on_lost(self, partitions: Collection[TopicPartition]) -> None:
+    async def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
         """Forget what cannot be committed any more; it will be read again."""
         for key in partitions:
             self._printed.pop(key, None)

@@ -5,12 +5,13 @@ The end of a partition is fixed when reading begins: what is written meanwhile i
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ottla.cli.bounds import bounds_of, partitions_of, place, time_of
 from ottla.cli.error import MISUSED, CommandError
-from ottla.cli.position import Anchor, Position, resolve
+from ottla.cli.output.printer import remark
+from ottla.cli.position import Anchor, Bounds, Position, resolve, unbounded
 from ottla.client import Admin
 from ottla.client.record import TopicPartition
 
@@ -59,6 +60,12 @@ def topic_pattern(patterns: Sequence[str]) -> re.Pattern[str]:
         raise CommandError(f"{' '.join(patterns)} is no pattern: {error}", exit_code=MISUSED) from None
 
 
+def _say_what_lies_behind_the_end(begin: Position, bounds: Mapping[TopicPartition, Bounds]) -> None:
+    for key, each in bounds.items():
+        if unbounded(begin, each) > each.end:
+            remark(f"{key} ends at {each.end}, before {unbounded(begin, each)}: it is read from its end")
+
+
 async def topics_of(admin: Admin, wish: Wish) -> list[str]:
     """Return the topics that are wished for, as they are now."""
     if wish.pattern is None:
@@ -80,6 +87,8 @@ async def spans_of(
     ends = begins
     if time_of(wish.until) is not None:
         ends = await bounds_of(admin, keys, time_of(wish.until), committed_only=isolated)
+    if not known:
+        _say_what_lies_behind_the_end(wish.begin, begins)
     # A partition that appears while others are read has had no records yet that could be left out.
     begin = Position(Anchor.START) if known else wish.begin
     return {

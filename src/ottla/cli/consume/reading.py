@@ -108,7 +108,7 @@ class _Reading:
         if not self.spans:
             await asyncio.sleep(timeout_ms / 1000)
             return []
-        records = await self._consumer.poll(timeout_ms=timeout_ms, max_records=records_max)
+        records = await self._consumer.poll(timeout=timeout_ms / 1000, max_records=records_max)
         if not self._ends:
             return records
         return [each for each in records if self._is_wanted(each)]

@@ -38,7 +38,7 @@ def _files(paths: Iterable[str]) -> list[Path]:
                 hint = "name the directory of a partition, such as ottla-data/orders-0"
                 raise CommandError(f"{each} has no files of a log", hint, exit_code=MISUSED)
             found += inside
-        elif not _is_known(each):
+        elif not _is_known(each) and each.suffix != ".log":
             hint = "known are .log .index .timeindex .txnindex .snapshot .checkpoint, and Kafka's checkpoints by name"
             raise CommandError(f"{each} is no file of a log, by its name", hint, exit_code=MISUSED)
         else:

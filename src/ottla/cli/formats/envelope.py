@@ -8,10 +8,14 @@ J2  What is written here is read back as the same record.
 
 On the way in, `value` and `key` may be any JSON: what is not a text is written as JSON in its shortest form. Headers
 may be an object. Topic, offset and the like are passed over: they say where the record was, not where it goes.
+
+J3  A field of any other name is refused, since a misspelt one would be lost and its record be another.
 """
 
 import base64
+import difflib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from ottla.cli.formats.entry import Entry
@@ -20,6 +24,8 @@ from ottla.client.record import Record, TimestampType
 from ottla.wire.record import Headers
 
 _MEANT = ("key", "key_base64", "value", "value_base64")
+_FIELDS = (*_MEANT, "headers", "timestamp", "partition", "topic", "offset", "timestamp_type")
+_HEADER_FIELDS = ("key", "value", "value_base64")
 
 
 def envelope(record: Record) -> dict[str, Any]:
@@ -51,6 +57,8 @@ def read_envelope(line: bytes, *, keep_partition: bool = False) -> Entry:
         found = json.loads(line)
     except ValueError as error:
         raise ValueError(f"not JSON: {error}") from None
+    if isinstance(found, dict):
+        _refuse_unknown(found, _FIELDS, "a record")
     if not isinstance(found, dict) or not any(name in found for name in _MEANT):
         raise ValueError('a record is a JSON object with a key or a value, as in {"key": "a", "value": 1}')
     partition = found.get("partition") if keep_partition else None
@@ -61,6 +69,15 @@ def read_envelope(line: bytes, *, keep_partition: bool = False) -> Entry:
         _whole("partition", partition),
         _whole("timestamp", found.get("timestamp")),
     )
+
+
+def _refuse_unknown(found: dict[str, Any], known: Sequence[str], what: str) -> None:
+    unknown = next((name for name in found if name not in known), None)
+    if unknown is None:
+        return
+    near = difflib.get_close_matches(unknown, known, n=1)
+    would_be = f"did you mean {near[0]}?" if near else f"{what} has {', '.join(known)}"
+    raise ValueError(f"unknown field {json.dumps(unknown)}: {would_be}")
 
 
 def _encoded(name: str, data: bytes | None) -> dict[str, Any]:
@@ -95,6 +112,7 @@ def _read_headers(given: Any) -> Headers:
     for each in given:
         if not isinstance(each, dict) or not isinstance(each.get("key"), str):
             raise ValueError("a header is an object with key and value")
+        _refuse_unknown(each, _HEADER_FIELDS, "a header")
         headers.append((each["key"], _decoded("value", each)))
     return tuple(headers)
 

@@ -61,8 +61,17 @@ class Whole:
             raise InputError(str(error)) from None
 
 
-def keyed(separator: bytes | None, read: Callable[[bytes], bytes], *, empty_is_null: bool = False) -> Decode:
-    """Return what cuts a piece into key and value, where there is a separator, and reads both."""
+def keyed(
+    separator: bytes | None,
+    read: Callable[[bytes], bytes],
+    *,
+    empty_is_null: bool = False,
+    keyless: bool = False,
+) -> Decode:
+    """Return what cuts a piece into key and value, where there is a separator, and reads both.
+
+    `keyless` says whether a piece may lack the separator, and is a value then.
+    """
 
     def value(text: bytes) -> bytes | None:
         return None if empty_is_null and not text else read(text)
@@ -72,7 +81,11 @@ def keyed(separator: bytes | None, read: Callable[[bytes], bytes], *, empty_is_n
 
     def decode(piece: bytes) -> Entry:
         key, found, text = piece.partition(separator)
-        # Without a separator there is no key, as with kcat.
-        return Entry(value(text), read(key)) if found else Entry(value(piece))
+        if not found and keyless:
+            return Entry(value(piece))
+        if not found:
+            # As for Kafka's console producer: without its key the record would be another one.
+            raise ValueError(f"no key separator {separator.decode('utf-8', 'backslashreplace')!r} in it")
+        return Entry(value(text), read(key))
 
     return decode

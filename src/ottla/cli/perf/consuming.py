@@ -14,7 +14,7 @@ from ottla.client import Admin, Consumer
 from ottla.client.record import Record
 from ottla.world.clock import RealClock
 
-POLL_MS = 200
+POLL_SECONDS = 0.2
 
 
 def measure_consuming(options: argparse.Namespace) -> int:
@@ -60,13 +60,15 @@ async def _measure(connection: Connection, options: argparse.Namespace) -> int:
 async def _read(consumer: Consumer, wanted: int, idle_ms: int, speed: Speed, progress: Progress) -> None:
     clock = RealClock()
     heard_at = clock.monotonic()
+    is_assigned = False
     while speed.records < wanted and (clock.monotonic() - heard_at) * 1000 < idle_ms:
-        records = await consumer.poll(timeout_ms=POLL_MS)
+        if not is_assigned:
+            # Joining a group is not measured; the first fetch is, since it may bring all there is.
+            is_assigned = bool(consumer.assignment)
+            speed.begin()
+        records = await consumer.poll(timeout=POLL_SECONDS)
         if not records:
             continue
-        if not speed.records:
-            # Finding the cluster and joining a group are not what is measured.
-            speed.begin()
         heard_at = clock.monotonic()
         speed.records += len(records)
         speed.bytes += sum(map(_size, records))

@@ -87,8 +87,8 @@ class _Trip:
             partition=self._key.partition,
         )
         done_at: list[float] = []
-        delivery.when_done(lambda metadata, error: done_at.append(self._clock.monotonic()))
-        records = await self._consumer.poll(timeout_ms=int(PATIENCE_SECONDS * 1000))
+        delivery.add_done_callback(lambda _: done_at.append(self._clock.monotonic()))
+        records = await self._consumer.poll(timeout=PATIENCE_SECONDS)
         back = self._clock.monotonic() - started
         metadata = await delivery
         if not records or records[-1].offset != metadata.offset:

@@ -11,9 +11,7 @@ from ottla.cli.perf.report import report
 from ottla.cli.perf.speed import Speed
 from ottla.cli.progress import Progress
 from ottla.cli.running import run
-from ottla.client import Producer
-from ottla.client.errors import ClientError
-from ottla.client.record import RecordMetadata
+from ottla.client import ClientError, Delivery, Producer
 from ottla.world.clock import RealClock
 from ottla.world.entropy import SeededEntropy
 
@@ -86,13 +84,14 @@ class Producing:
             place = number % VALUES
             started = now()
             delivery = await producer.send(topic, values[place], key=keys[place] if keyed else None)
-            delivery.when_done(partial(self._done, started))
+            delivery.add_done_callback(partial(self._done, started))
             if not number & 63 and progress.is_due():
                 progress.show(self._speed.records, self._speed.lately())
             if self._error is not None:
                 return
 
-    def _done(self, started: float, metadata: RecordMetadata, error: ClientError | None) -> None:
+    def _done(self, started: float, delivery: Delivery) -> None:
+        error = delivery.exception()
         if error is not None:
             self._failed += 1
             self._error = self._error or error

@@ -10,6 +10,7 @@ from ottla.cli.produce.sending import Sending
 from ottla.cli.progress import Nothing, Progress
 from ottla.cli.running import run
 from ottla.cli.terminal import is_terminal
+from ottla.controller.names import invalid_name
 
 
 def produce(options: argparse.Namespace) -> int:
@@ -18,6 +19,9 @@ def produce(options: argparse.Namespace) -> int:
         raise CommandError(
             "values on the command line cannot stand beside --file or --whole", exit_code=MISUSED
         )
+    reason = invalid_name(options.topic)
+    if reason is not None:
+        raise CommandError(reason, exit_code=MISUSED)
     defaults = defaults_of(options)
     make_reader(options)  # what is wrong with the format is said before anybody is connected
     connection = Connection(options)

@@ -95,7 +95,8 @@ def _decoder(options: argparse.Namespace) -> Decode:
     separator = unescape(options.key_separator) if options.key_separator is not None else None
     if separator == b"" or (not options.whole and unescape(options.delimiter) == b""):
         raise CommandError("a separator and a delimiter are at least one letter", exit_code=MISUSED)
-    return keyed(separator, read, empty_is_null=options.null)
+    # With --key there is a key for lines that have none of their own.
+    return keyed(separator, read, empty_is_null=options.null, keyless=options.key is not None)
 
 
 async def entries(options: argparse.Namespace) -> AsyncGenerator[Iterable[Entry], None]:

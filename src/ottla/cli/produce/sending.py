@@ -20,6 +20,7 @@ from ottla.cli.produce.input import Defaults, entries
 from ottla.cli.progress import Nothing, Progress
 from ottla.client import Producer
 from ottla.client.errors import BufferFull, ClientError
+from ottla.client.producer.delivery import Delivery
 from ottla.client.record import RecordMetadata
 
 
@@ -35,6 +36,7 @@ class Sending:
         self._speed = Speed()
         self._is_transactional = False
         self._failed = 0
+        self._partitions: frozenset[int] = frozenset()
         self._first_error: ClientError | None = None
         self._cut_off = False
         self._task: asyncio.Task[int] | None = None
@@ -88,10 +90,22 @@ class Sending:
             kept = self._speed.records and not self._is_transactional
             raise CommandError(str(wrong), "the records before it were written" if kept else "")
 
+    async def _check_partition(self, producer: Producer, partition: int) -> None:
+        """Refuse a partition that the topic does not have; a producer would wait for somebody to add it."""
+        if partition in self._partitions:
+            return
+        topic = self._options.topic
+        self._partitions = found = frozenset(await producer.partitions_for(topic))
+        if partition not in found:
+            hint = f"it has {len(found)}, counted from 0"
+            raise CommandError(f"topic {topic} has no partition {partition}", hint)
+
     async def _send(self, producer: Producer, entry: Entry) -> None:
         if self._pace is not None:
             await self._pace.wait()
         value, key, headers, partition, timestamp = entry
+        if partition is not None:
+            await self._check_partition(producer, partition)
         while True:
             try:
                 delivery = await producer.send(self._options.topic, value, key, partition, timestamp, headers)
@@ -99,19 +113,20 @@ class Sending:
             except BufferFull:
                 # Records that do not get through in time fail, and make room.
                 continue
-        delivery.when_done(self._done)
+        delivery.add_done_callback(self._done)
         self._speed.records += 1
         self._speed.bytes += len(value or b"") + len(key or b"")
         if not self._speed.records & 63 and self._progress.is_due():
             self._progress.show(self._speed.records, self._speed.lately())
 
-    def _done(self, metadata: RecordMetadata, error: ClientError | None) -> None:
+    def _done(self, delivery: Delivery) -> None:
+        error = delivery.exception()
         if error is not None:
             self._failed += 1
             self._first_error = self._first_error or error
         elif self._options.verbose and not self._cut_off:
             try:
-                self._report(metadata)
+                self._report(delivery.metadata())
             except BrokenPipeError:
                 self._cut_off = True
                 if self._task is not None:

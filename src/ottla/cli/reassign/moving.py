@@ -34,7 +34,8 @@ def start_moves(options: argparse.Namespace) -> int:
         if absent:
             raise CommandError(f"{absent[0]} is not there")
         if options.throttle is not None:
-            await throttle(admin, plan, current, options.throttle)
+            for id in await throttle(admin, plan, current, options.throttle):
+                remark(f"broker {id} is down and gets no throttle")
         await admin.partitions.reassign(plan)
         remark(f"{len(plan)} partitions are on the move")
         if options.no_wait:

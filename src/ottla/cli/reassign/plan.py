@@ -11,6 +11,7 @@ from ottla.client.record import TopicPartition
 
 VERSION = 1
 STDIN = "-"
+_HINT = "`ottla reassign plan` prints one"
 
 Plan = dict[TopicPartition, list[int]]
 
@@ -23,13 +24,17 @@ def read_plan(path: str) -> Plan:
         raise CommandError(f"{path} cannot be read: {error.strerror or error}") from None
     try:
         return parse_plan(json.loads(text))
-    except (ValueError, KeyError, TypeError) as error:
-        raise CommandError(f"{path} is no plan: {error}", "`ottla reassign plan` prints one") from None
+    except KeyError as error:
+        raise CommandError(f"{path} is no plan: it has no {error.args[0]}", _HINT) from None
+    except (ValueError, TypeError) as error:
+        raise CommandError(f"{path} is no plan: {error}", _HINT) from None
 
 
 def parse_plan(data: Any) -> Plan:
     """Take the places out of a plan; ValueError where there are none, or one twice."""
-    if data["version"] != VERSION:
+    if not isinstance(data, dict):
+        raise ValueError("it is no JSON object")
+    if data.get("version", VERSION) != VERSION:
         raise ValueError(f"version {data['version']} is not known")
     plan: Plan = {}
     for entry in data["partitions"]:

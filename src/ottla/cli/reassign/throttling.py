@@ -13,17 +13,23 @@ SOURCES, TARGETS = "leader.replication.throttled.replicas", "follower.replicatio
 
 async def throttle(
     admin: Admin, plan: Plan, current: Mapping[TopicPartition, Collection[int]], rate: int
-) -> None:
-    """Let those who have a replica now give, and those who get one take, so much a second."""
+) -> list[int]:
+    """Let those who have a replica now give, and those who get one take, so much a second.
+
+    A broker takes its rate itself, so one that is down gets none; those are returned.
+    """
+    there = {each.id for each in (await admin.cluster.describe()).brokers}
+    named = {id for key in plan for id in (*plan[key], *current[key])}
     changes: dict[Resource, dict[str, object]] = {}
     for topic in {key.topic for key in plan}:
         keys = sorted(key for key in plan if key.topic == topic)
         sources = [f"{key.partition}:{id}" for key in keys for id in current[key]]
         targets = [f"{key.partition}:{id}" for key in keys for id in plan[key] if id not in current[key]]
         changes[Resource.topic(topic)] = {SOURCES: ",".join(sources), TARGETS: ",".join(targets)}
-    for id in {id for key in plan for id in (*plan[key], *current[key])}:
+    for id in named & there:
         changes[Resource.broker(id)] = dict.fromkeys(RATES, rate)
     await admin.configs.alter(changes)
+    return sorted(named - there)
 
 
 async def lift(admin: Admin, topics: Iterable[str], brokers: Iterable[int]) -> None:

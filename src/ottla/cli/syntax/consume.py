@@ -45,7 +45,9 @@ def add_consume(commands: Commands, name: str, help: str) -> None:
 
 
 def _add_where(this: Parser) -> None:
-    this.add_argument("-p", "--partitions", metavar="0,2-4", type=partitions, help="only these partitions")
+    this.add_argument(
+        "-p", "--partitions", "--partition", metavar="0,2-4", type=partitions, help="only these partitions"
+    )
     this.add_argument(
         "--from",
         metavar="PLACE",

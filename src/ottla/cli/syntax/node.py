@@ -19,8 +19,9 @@ def add_dev(commands: Commands, name: str, help: str) -> None:
     )
     naming(data, "file")
     dev.add_argument(
-        "--port", metavar="N", type=port, default=9092, help="port for Kafka clients (%(default)s)"
-    )
+        "--port", metavar="N", type=port, default=9092,
+        help="port for Kafka clients (%(default)s); the controller takes the next one, or any that is free",
+    )  # fmt: skip
     dev.add_argument(
         "--flush",
         choices=("ack", "os"),
@@ -28,7 +29,21 @@ def add_dev(commands: Commands, name: str, help: str) -> None:
         help="acknowledge a write once it is on disk, or once the system has it (%(default)s)",
     )
     dev.add_argument(
-        "--metrics-port", metavar="N", type=port, default=8080, help="port of the metrics page (%(default)s)"
+        "--metrics-port",
+        metavar="N",
+        type=port,
+        default=9404,
+        help="port of the node's metrics, health and readiness (%(default)s; none if it is taken)",
+    )
+    dev.add_argument(
+        "--services-port",
+        metavar="N",
+        type=port,
+        default=8080,
+        help="port of the page that says what is there (%(default)s)",
+    )
+    dev.add_argument(
+        "--no-services", action="store_true", help="run the broker alone, without the HTTP services"
     )
 
 
@@ -66,7 +81,8 @@ def add_storage(commands: Commands, name: str, help: str) -> None:
         "file",
     )
     make.add_argument(
-        "-t", "--cluster-id", metavar="UUID", required=True, help="the cluster that it belongs to"
+        "-t", "--cluster-id", metavar="UUID", required=True,
+        help="its cluster's id, such as `ottla storage random-uuid` prints; any text will do, as with Kafka",
     )
     quorum = make.add_mutually_exclusive_group()
     quorum.add_argument("-s", "--standalone", action="store_true", help="make this node the only voter")

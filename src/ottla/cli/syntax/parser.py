@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ottla.cli.error import MISUSED
@@ -19,8 +20,38 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**options)
         self._mixes = False
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; what is left over is an error of the command that was named, which its hint speaks of."""
+        found, rest = self.parse_known_args(args, namespace)
+        if rest:
+            self._named(found).error(f"unrecognized arguments: {' '.join(rest)}")
+        return found
+
+    def _named(self, found: argparse.Namespace) -> "Parser":
+        for each in self._actions:
+            if isinstance(each, argparse._SubParsersAction):
+                below = each.choices.get(getattr(found, each.dest, ""))
+                if isinstance(below, Parser):
+                    return below._named(found)
+        return self
+
+    def _refuse_unknown(self, words: Sequence[str]) -> None:
+        """Refuse an option that this command does not have before anything else that may be wrong because of it."""
+        below = next((each for each in self._actions if isinstance(each, argparse._SubParsersAction)), None)
+        for word in words:
+            if word == "--" or (below is not None and word in below.choices):
+                return
+            name = word.partition("=")[0]
+            if word.startswith("--") and " " not in word and name not in self._option_string_actions:
+                from ottla.cli.syntax.foreign import meant
+
+                hint = meant(self, name) or f"{self.prog} --help"
+                self.exit(MISUSED, f"error: there is no option {name} here\nhint: {hint}\n")
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; names that come in any number may stand before, between and behind options."""
+        if not self._mixes:
+            self._refuse_unknown(sys.argv[1:] if args is None else args)
         many = any(not each.option_strings and each.nargs in ("*", "+") for each in self._actions)
         if self._mixes or not many:
             return super().parse_known_args(args, namespace)

@@ -73,8 +73,8 @@ def _add_record(this: Parser) -> None:
         help="a header for every record; may be repeated",
     )  # fmt: skip
     this.add_argument(
-        "-p", "--partition", metavar="N", type=natural, help="the partition (by key, or in turns)"
-    )
+        "-p", "--partition", "--partitions", metavar="N", type=natural, help="the partition (by key, or in turns)"
+    )  # fmt: skip
     this.add_argument(
         "--timestamp", metavar="TIME", help="the time of records that have none of their own (now)"
     )

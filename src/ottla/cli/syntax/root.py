@@ -13,6 +13,7 @@ from ottla.cli.syntax.parser import Parser, add_cluster_options
 COMMANDS = {
     "dev": ("run one node on this machine, with nothing to configure", "node:add_dev"),
     "server": ("run a node as a Kafka properties file says", "node:add_server"),
+    "services": ("run the HTTP services beside a cluster", "services:add_services"),
     "storage": ("prepare and inspect data directories", "node:add_storage"),
     "topic": ("list, make, change and delete topics", "topic:add_topic"),
     "produce": ("write records to a topic", "produce:add_produce"),

@@ -114,8 +114,11 @@ def _add_alter(actions: Commands) -> None:
 
 def _add_delete(actions: Commands) -> None:
     this = command(
-        actions, "delete", "delete topics with all their records", "ottla.cli.topic.deleting:delete_topics"
-    )
+        actions, "delete", "delete topics with all their records", "ottla.cli.topic.deleting:delete_topics",
+        more="A name may be a pattern, with * and ? for any letters; the topics that brokers keep for themselves are "
+        "only deleted by name.",
+        examples="  ottla topic delete orders\n  ottla topic delete 'test-*' --dry-run\n",
+    )  # fmt: skip
     _topics(this)
     this.add_argument("--if-exists", action="store_true", help="be content when a topic is not there")
     add_yes(this)

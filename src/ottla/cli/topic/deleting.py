@@ -1,18 +1,21 @@
 """`ottla topic delete` and `trim`."""
 
 import argparse
+import fnmatch
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ottla.cli.bounds import bounds_of, partitions_of, place, time_of
 from ottla.cli.connection import output_form
-from ottla.cli.error import FAILED, OK
+from ottla.cli.error import FAILED, OK, CommandError
 from ottla.cli.output.printer import remark, show_rows
 from ottla.cli.output.table import Column
-from ottla.cli.position import resolve
+from ottla.cli.position import Bounds, Position, resolve, unbounded
 from ottla.cli.running import run_admin
 from ottla.cli.terminal import confirm
 from ottla.client import Admin
 from ottla.client.errors import Refused, SomeFailed
+from ottla.client.record import TopicPartition
 from ottla.wire.errors import ErrorCode
 
 
@@ -21,6 +24,11 @@ def delete_topics(options: argparse.Namespace) -> int:
 
     async def command(admin: Admin) -> int:
         names = list(dict.fromkeys(options.topics))
+        if any(map(_is_pattern, names)):
+            names = _matching(names, list(await admin.topics.list()))
+            if not names:
+                remark("no topic matches")
+                return OK if options.if_exists else FAILED
         if options.if_exists or options.dry_run:
             there = await admin.topics.list(internal=True)
             absent = [name for name in names if name not in there]
@@ -50,6 +58,33 @@ def delete_topics(options: argparse.Namespace) -> int:
     return run_admin(options, command)
 
 
+def _is_pattern(name: str) -> bool:
+    return any(each in name for each in "*?[")
+
+
+def _matching(names: Sequence[str], there: Sequence[str]) -> list[str]:
+    """Return plain names, and the topics that patterns match; brokers' own topics have to be named."""
+    found: dict[str, None] = {}
+    for name in names:
+        if _is_pattern(name):
+            found |= dict.fromkeys(fnmatch.filter(there, name))
+        else:
+            found[name] = None
+    return list(found)
+
+
+def _refuse_behind_end(before: Position, bounds: Mapping[TopicPartition, Bounds]) -> None:
+    """Refuse an offset behind the end of a partition, as a broker does: it would delete all, and is most likely
+    mistyped.
+    """
+    for key, each in bounds.items():
+        if unbounded(before, each) > each.end:
+            raise CommandError(
+                f"{key} ends at {each.end}, before {unbounded(before, each)} (OFFSET_OUT_OF_RANGE)",
+                "--before end deletes all that is there; --partitions chooses partitions",
+            )
+
+
 def trim_topics(options: argparse.Namespace) -> int:
     """Delete the oldest records, once that is confirmed, and print where partitions begin from then on."""
     before = place("--before", options.before)
@@ -57,6 +92,7 @@ def trim_topics(options: argparse.Namespace) -> int:
     async def command(admin: Admin) -> int:
         keys = await partitions_of(admin, options.topics, options.partitions)
         bounds = await bounds_of(admin, keys, time_of(before))
+        _refuse_behind_end(before, bounds)
         targets = {key: resolve(before, bounds[key]) for key in keys}
         rows: list[dict[str, Any]] = [
             {

@@ -8,6 +8,8 @@ from typing import Any
 from ottla.client.admin.answer import failure
 from ottla.client.admin.asking import Desk, anywhere
 from ottla.client.admin.operation import Operation
+from ottla.client.deprecation import renamed_timeouts
+from ottla.client.duration import Duration
 from ottla.client.errors import ClientError
 from ottla.wire.messages.create_acls import CreateAclsRequest, CreateAclsResponse
 from ottla.wire.messages.delete_acls import DeleteAclsRequest, DeleteAclsResponse
@@ -15,7 +17,7 @@ from ottla.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsR
 
 
 class ResourceType(enum.IntEnum):
-    """What a rule is about, by its number on the wire."""
+    """The type of resource that a rule is about. The values are those of Kafka's protocol."""
 
     UNKNOWN = 0
     ANY = 1
@@ -32,7 +34,10 @@ class ResourceType(enum.IntEnum):
 
 
 class PatternType(enum.IntEnum):
-    """How a rule names its resources: by name, or by how names begin; MATCH filters by what applies to a name."""
+    """How a rule names resources: LITERAL by name, PREFIXED by the beginning of the name.
+
+    In a filter, MATCH means all rules that apply to a name.
+    """
 
     UNKNOWN = 0
     ANY = 1
@@ -46,7 +51,7 @@ class PatternType(enum.IntEnum):
 
 
 class Permission(enum.IntEnum):
-    """Whether a rule lets somebody do something, or keeps them from it."""
+    """Whether a rule allows an operation or denies it."""
 
     UNKNOWN = 0
     ANY = 1
@@ -64,7 +69,7 @@ CLUSTER = "kafka-cluster"
 
 @dataclass(frozen=True, slots=True)
 class Acl:
-    """A rule. Principals are such as User:ann or User:*, and * stands for every host and every name."""
+    """An access rule. A principal is written as User:ann or User:*; * stands for every host or every name."""
 
     resource_type: ResourceType
     resource_name: str
@@ -77,7 +82,7 @@ class Acl:
 
 @dataclass(frozen=True, slots=True)
 class AclFilter:
-    """Which rules are meant: those that are like this in everything that is given."""
+    """A filter for rules. A rule matches if it is equal in every field that the filter sets."""
 
     resource_type: ResourceType = ResourceType.ANY
     resource_name: str | None = None
@@ -89,26 +94,27 @@ class AclFilter:
 
     @classmethod
     def of(cls, acl: Acl) -> "AclFilter":
-        """Return the filter that means this one rule."""
+        """Return the filter that matches exactly this rule."""
         return cls(**{each.name: getattr(acl, each.name) for each in fields(cls)})
 
 
+@renamed_timeouts
 class Acls:
-    """Access rules, as `admin.acls`. Every call raises Refused, TimedOut or, about several rules, SomeFailed."""
+    """Access rules, as `admin.acls`. Every call raises Refused, TimedOut or, for several rules, SomeFailed."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
     async def describe(
-        self, filter: AclFilter | None = None, *, timeout_ms: float | None = None
+        self, filter: AclFilter | None = None, *, timeout: Duration | None = None
     ) -> tuple[Acl, ...]:
-        """Return the rules that are meant, all without a filter."""
+        """Return the rules that match a filter, or all rules."""
         request = DescribeAclsRequest(**_filter_fields(filter or AclFilter()))
-        answer = await self._desk.one(request, DescribeAclsResponse, "the access rules", timeout_ms)
+        answer = await self._desk.one(request, DescribeAclsResponse, "the access rules", timeout)
         return tuple(_acl(resource, each) for resource in answer.resources for each in resource.acls)
 
-    async def create(self, acls: Acl | Iterable[Acl], *, timeout_ms: float | None = None) -> None:
-        """Add rules."""
+    async def create(self, acls: Acl | Iterable[Acl], *, timeout: Duration | None = None) -> None:
+        """Create rules."""
 
         async def ask(node: int | None, keys: list[Acl]) -> dict[Acl, ClientError | None]:
             creations = [
@@ -129,12 +135,12 @@ class Acls:
                 for key, each in zip(keys, answer.results, strict=False)
             }
 
-        await self._desk.settle([acls] if isinstance(acls, Acl) else acls, anywhere, ask, timeout_ms)
+        await self._desk.settle([acls] if isinstance(acls, Acl) else acls, anywhere, ask, timeout)
 
     async def delete(
-        self, filters: AclFilter | Iterable[AclFilter], *, timeout_ms: float | None = None
+        self, filters: AclFilter | Iterable[AclFilter], *, timeout: Duration | None = None
     ) -> dict[AclFilter, tuple[Acl, ...]]:
-        """Remove the rules that are meant, and return them."""
+        """Delete the rules that match, and return them by filter."""
 
         async def ask(
             node: int | None, keys: list[AclFilter]
@@ -149,7 +155,7 @@ class Acls:
             }
 
         several = [filters] if isinstance(filters, AclFilter) else filters
-        return await self._desk.settle(several, anywhere, ask, timeout_ms)
+        return await self._desk.settle(several, anywhere, ask, timeout)
 
 
 def _filter_fields(filter: AclFilter) -> dict[str, Any]:

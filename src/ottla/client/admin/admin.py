@@ -1,4 +1,4 @@
-"""The admin client: everything that can be asked of a cluster, by noun."""
+"""The admin client: its calls are grouped by what they are about, such as `admin.topics`."""
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -29,14 +29,14 @@ from ottla.client.settings import resolve
 
 
 class Admin:
-    """An admin client. Settings are Kafka's, in a mapping or as keywords with underscores.
+    """Administers a cluster: `await admin.topics.create("orders", partitions=6)`. Open it with `async with`.
 
-        async with Admin("localhost:9092") as admin:
-            await admin.topics.create("orders", partitions=6)
+    Settings are Kafka's: `settings` has them under Kafka's names, keywords have underscores for the dots. Raises
+    SettingError for a name that does not exist or a value that is not allowed.
 
-    Making one raises SettingError for a setting that cannot be. Every call asks the broker that can answer, tries again
-    what fails for the moment until `default.api.timeout.ms`, or its own `timeout_ms`, is up, and then raises a
-    ClientError: Refused with the broker's code, TimedOut, Unsupported, or SomeFailed where it was about several things.
+    Every call is sent to the broker that can answer it, and retried until its `timeout`, which is
+    default.api.timeout.ms unless given. Calls raise Refused with the code of the broker, TimedOut, Unsupported, or
+    SomeFailed if a call about several things failed for some of them.
     """
 
     _doors = Doors()  # the system's, unless a subclass has others
@@ -70,12 +70,16 @@ class Admin:
         self.topics = Topics(desk)
         self.transactions = Transactions(desk)
 
-    async def open(self) -> None:
-        """Reach a broker; NoBroker when none answers in time."""
+    async def open(self) -> Self:
+        """Connect to a broker; `async with` does this too.
+
+        Raises NoBroker if no broker answers in time.
+        """
         await self._cluster.open()
+        return self
 
     async def close(self) -> None:
-        """Hang up. Calls under way end with an error."""
+        """Disconnect. Calls that have not finished raise an error."""
         await self._cluster.close()
 
     async def __aenter__(self) -> Self:

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 from ottla.client.admin.answer import failure
 from ottla.client.admin.errand import AGAIN, Errand
 from ottla.client.cluster import Cluster
+from ottla.client.duration import Duration, seconds
 from ottla.client.errors import ClientError, Malformed, Refused, Unsupported, refused
 from ottla.client.links import Node
 from ottla.client.record import TopicPartition
@@ -43,9 +44,12 @@ class Desk:
         self._request_timeout_ms: int = settings["request.timeout.ms"]
         self._retries: int = settings["retries"]
 
-    def budget_ms(self, timeout_ms: float | None) -> int:
+    def budget_ms(self, timeout: Duration | None) -> int:
         """Return how long a broker itself may take over one request."""
-        return int(min(self._timeout_ms if timeout_ms is None else timeout_ms, self._request_timeout_ms))
+        return int(min(self._limit_ms(timeout), self._request_timeout_ms))
+
+    def _limit_ms(self, timeout: Duration | None) -> float:
+        return self._timeout_ms if timeout is None else seconds(timeout) * 1000
 
     async def send(
         self, node: int | None, request: Message, response: type[M], *, newest: int | None = None
@@ -60,7 +64,7 @@ class Desk:
         request: Message,
         response: type[M],
         what: str,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
         *,
         place: Place[str] | None = None,
     ) -> M:
@@ -70,20 +74,20 @@ class Desk:
             answer = await self.send(node, request, response)
             return {what: failure(answer, what) or answer}
 
-        return (await self.settle([what], place or anywhere, ask, timeout_ms))[what]
+        return (await self.settle([what], place or anywhere, ask, timeout))[what]
 
     async def settle(
         self,
         keys: Iterable[K],
         place: Place[K],
         ask: Ask[K, V],
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
         *,
         again: frozenset[ErrorCode] = frozenset(),
     ) -> dict[K, V]:
         """Ask about each key at its place until all are answered; `again` are further codes worth another try."""
         errand: Errand[K, V] = Errand(keys, AGAIN | again, asyncio.get_running_loop().time())
-        limit_ms = self._timeout_ms if timeout_ms is None else timeout_ms
+        limit_ms = self._limit_ms(timeout)
         backoff = self.links.retry_backoff()
         try:
             async with asyncio.timeout(limit_ms / 1000):
@@ -143,13 +147,13 @@ class Desk:
 
     # Places
 
-    async def brokers(self, timeout_ms: float | None = None) -> list[int]:
+    async def brokers(self, timeout: Duration | None = None) -> list[int]:
         """Return the ids of all brokers."""
 
         async def ask(node: int | None, keys: list[str]) -> dict[str, list[int] | ClientError]:
             return {keys[0]: await self._brokers()}
 
-        return (await self.settle(["the brokers"], anywhere, ask, timeout_ms))["the brokers"]
+        return (await self.settle(["the brokers"], anywhere, ask, timeout))["the brokers"]
 
     async def _brokers(self) -> list[int]:
         await self.cluster.refresh()

@@ -7,6 +7,8 @@ from typing import NamedTuple
 from ottla.client.admin.asking import Desk
 from ottla.client.admin.controllers import CONTROLLER_ENDPOINT, Controllers
 from ottla.client.admin.operation import Operation, operations
+from ottla.client.deprecation import renamed_timeouts
+from ottla.client.duration import Duration
 from ottla.client.errors import ClientError, refused
 from ottla.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
@@ -24,7 +26,7 @@ _BROKER_ENDPOINT = 1
 
 
 class Endpoint(NamedTuple):
-    """An address by the name of its listener."""
+    """The address of a listener."""
 
     name: str
     host: str
@@ -32,7 +34,7 @@ class Endpoint(NamedTuple):
 
 
 class Broker(NamedTuple):
-    """A broker, or a controller where those are spoken to. One that is fenced takes no part until it has caught up."""
+    """A broker, or a controller if the client is connected to controllers. A fenced broker leads no partitions."""
 
     id: int
     host: str
@@ -43,7 +45,7 @@ class Broker(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClusterDescription:
-    """A cluster. The controller is None while there is none."""
+    """A cluster. `controller` is None if there is none."""
 
     id: str
     controller: int | None
@@ -53,7 +55,7 @@ class ClusterDescription:
 
 @dataclass(frozen=True, slots=True)
 class QuorumReplica:
-    """A node that has a copy of the metadata. Times are None where they are not known."""
+    """A node with a copy of the metadata. Times are in milliseconds since 1970, or None if they are not known."""
 
     id: int
     directory_id: str
@@ -64,7 +66,7 @@ class QuorumReplica:
 
 @dataclass(frozen=True, slots=True)
 class Quorum:
-    """The nodes that keep the cluster's metadata. The leader is None while there is none."""
+    """The nodes that store the metadata of the cluster. `leader` is None if there is none."""
 
     leader: int | None
     leader_epoch: int
@@ -74,6 +76,7 @@ class Quorum:
     endpoints: Mapping[int, tuple[Endpoint, ...]]
 
 
+@renamed_timeouts
 class ClusterAdmin:
     """The cluster, as `admin.cluster`. Every call raises Refused or TimedOut."""
 
@@ -85,10 +88,11 @@ class ClusterAdmin:
         *,
         operations: bool = False,
         fenced: bool = False,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> ClusterDescription:
-        """Return the cluster and its brokers, those that are fenced only when asked for; its controllers, when this
-        client speaks to those.
+        """Return the cluster and its brokers. Fenced brokers are left out unless `fenced` is set.
+
+        A client that is connected to controllers returns those instead.
         """
         kind = CONTROLLER_ENDPOINT if isinstance(self._desk.cluster, Controllers) else _BROKER_ENDPOINT
         request = DescribeClusterRequest(
@@ -96,16 +100,16 @@ class ClusterAdmin:
             endpoint_type=kind,
             include_fenced_brokers=fenced,
         )
-        answer = await self._desk.one(request, DescribeClusterResponse, "the cluster", timeout_ms)
+        answer = await self._desk.one(request, DescribeClusterResponse, "the cluster", timeout)
         return _described(answer)
 
-    async def quorum(self, *, timeout_ms: float | None = None) -> Quorum:
-        """Return the nodes that keep the metadata, and how far each has come."""
+    async def quorum(self, *, timeout: Duration | None = None) -> Quorum:
+        """Return the nodes that store the metadata, with the end offset of each."""
         kind = DescribeQuorumRequest.TopicData
         request = DescribeQuorumRequest(
             topics=[kind(topic_name=_METADATA_TOPIC, partitions=[kind.PartitionData(partition_index=0)])]
         )
-        answer = await self._desk.one(request, DescribeQuorumResponse, "the quorum", timeout_ms)
+        answer = await self._desk.one(request, DescribeQuorumResponse, "the quorum", timeout)
         if not answer.topics or not answer.topics[0].partitions:
             raise ClientError("the broker did not describe the quorum")
         part = answer.topics[0].partitions[0]
@@ -130,18 +134,18 @@ class ClusterAdmin:
         endpoints: tuple[Endpoint, ...],
         *,
         cluster_id: str | None = None,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> None:
-        """Let a controller vote in the quorum. A cluster id, when given, must be the cluster's own."""
+        """Make a controller a voter of the quorum. Fails if `cluster_id` is given and is not that of the cluster."""
         kind = AddRaftVoterRequest.Listener
         request = AddRaftVoterRequest(
             cluster_id=cluster_id,
-            timeout_ms=self._desk.budget_ms(timeout_ms),
+            timeout_ms=self._desk.budget_ms(timeout),
             voter_id=node,
             voter_directory_id=uuid_bytes(directory_id),
             listeners=[kind(name=each.name, host=each.host, port=each.port) for each in endpoints],
         )
-        await self._desk.one(request, AddRaftVoterResponse, f"voter {node}", timeout_ms)
+        await self._desk.one(request, AddRaftVoterResponse, f"voter {node}", timeout)
 
     async def remove_voter(
         self,
@@ -149,26 +153,26 @@ class ClusterAdmin:
         directory_id: str,
         *,
         cluster_id: str | None = None,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> None:
-        """Take a controller's vote away."""
+        """Remove a controller from the voters of the quorum."""
         request = RemoveRaftVoterRequest(
             cluster_id=cluster_id, voter_id=node, voter_directory_id=uuid_bytes(directory_id)
         )
-        await self._desk.one(request, RemoveRaftVoterResponse, f"voter {node}", timeout_ms)
+        await self._desk.one(request, RemoveRaftVoterResponse, f"voter {node}", timeout)
 
-    async def unregister_broker(self, node: int, *, timeout_ms: float | None = None) -> None:
-        """Forget a broker that is gone for good."""
+    async def unregister_broker(self, node: int, *, timeout: Duration | None = None) -> None:
+        """Remove the registration of a broker that will not return."""
         request = UnregisterBrokerRequest(broker_id=node)
-        await self._desk.one(request, UnregisterBrokerResponse, f"broker {node}", timeout_ms)
+        await self._desk.one(request, UnregisterBrokerResponse, f"broker {node}", timeout)
 
-    async def client_instance_id(self, *, timeout_ms: float | None = None) -> str:
-        """Return an id by which the cluster will know the metrics of a client."""
+    async def client_instance_id(self, *, timeout: Duration | None = None) -> str:
+        """Return a new id under which a client can send its metrics to the cluster."""
         answer = await self._desk.one(
             GetTelemetrySubscriptionsRequest(client_instance_id=ZERO_UUID),
             GetTelemetrySubscriptionsResponse,
             "the client instance id",
-            timeout_ms,
+            timeout,
         )
         return uuid_text(answer.client_instance_id)
 

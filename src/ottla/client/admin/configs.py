@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 from ottla.client.admin.answer import failure
 from ottla.client.admin.asking import Desk, Where
 from ottla.client.admin.text import setting_text
+from ottla.client.deprecation import renamed_timeouts
+from ottla.client.duration import Duration
 from ottla.client.errors import ClientError
 from ottla.metadata.config import ConfigType
 from ottla.metadata.settings.definition import Type
@@ -19,11 +21,11 @@ from ottla.wire.messages.incremental_alter_configs import (
 from ottla.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 
 ResourceKind = ConfigType
-"""What has settings, by its number on the wire."""
+"""The type of a resource that has settings. The values are those of Kafka's protocol."""
 
 
 class Resource(NamedTuple):
-    """Something that has settings. A broker without a name stands for all of them."""
+    """A resource that has settings. A broker with an empty name stands for the defaults of all brokers."""
 
     kind: ResourceKind
     name: str
@@ -38,7 +40,7 @@ class Resource(NamedTuple):
 
     @classmethod
     def broker(cls, node: int | None = None) -> "Resource":
-        """Return a broker, or what holds for every broker that has no value of its own."""
+        """Return a broker, or without a node the defaults of all brokers."""
         return cls(ResourceKind.BROKER, "" if node is None else str(node))
 
     @classmethod
@@ -58,7 +60,7 @@ class Resource(NamedTuple):
 
 
 class ConfigSynonym(NamedTuple):
-    """Another name under which a value may stand, and what stands there."""
+    """A name that the value of a setting can come from, with its value there."""
 
     name: str
     value: str | None
@@ -67,7 +69,10 @@ class ConfigSynonym(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """One setting of a resource. The value of a secret is None. Synonyms and words come only when asked for."""
+    """A setting of a resource. The value of a secret is None.
+
+    `documentation` and `synonyms` are empty unless the call asked for them.
+    """
 
     name: str
     value: str | None
@@ -80,20 +85,20 @@ class ConfigEntry:
 
     @property
     def is_default(self) -> bool:
-        """Whether nobody has set it."""
+        """Whether the value is the default."""
         return self.source is Source.DEFAULT_CONFIG
 
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Add entries to a setting that is a list."""
+    """A change that adds entries to a setting that is a list."""
 
     entries: object
 
 
 @dataclass(frozen=True, slots=True)
 class Subtract:
-    """Take entries away from a setting that is a list."""
+    """A change that removes entries from a setting that is a list."""
 
     entries: object
 
@@ -103,8 +108,9 @@ _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 _AT_BROKER = {ResourceKind.BROKER, ResourceKind.BROKER_LOGGER}
 
 
+@renamed_timeouts
 class Configs:
-    """Settings, as `admin.configs`. Every call raises Refused, TimedOut or, about several resources, SomeFailed."""
+    """Settings, as `admin.configs`. Every call raises Refused, TimedOut or, for several resources, SomeFailed."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -116,9 +122,9 @@ class Configs:
         names: Collection[str] | None = None,
         synonyms: bool = False,
         documentation: bool = False,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> dict[Resource, dict[str, ConfigEntry]]:
-        """Return the settings of resources by name: all of them, or those of `names`."""
+        """Return the settings of resources by name: all of them, or those in `names`."""
         kind = DescribeConfigsRequest.DescribeConfigsResource
 
         async def ask(
@@ -145,16 +151,16 @@ class Configs:
                 }
             return outcomes
 
-        return await self._desk.settle(_several(resources), self._place, ask, timeout_ms)
+        return await self._desk.settle(_several(resources), self._place, ask, timeout)
 
     async def alter(
         self,
         changes: Mapping[Resource, Mapping[str, object]],
         *,
         validate_only: bool = False,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> None:
-        """Change single settings. None takes a value back, and the default holds; Append and Subtract change lists."""
+        """Change settings of resources. None resets a setting to its default. Append and Subtract change lists."""
         kind = IncrementalAlterConfigsRequest.AlterConfigsResource
 
         async def ask(node: int | None, keys: list[Resource]) -> dict[Resource, ClientError | None]:
@@ -176,12 +182,12 @@ class Configs:
                 outcomes[key] = failure(each, str(key))
             return outcomes
 
-        await self._desk.settle(changes, self._place, ask, timeout_ms)
+        await self._desk.settle(changes, self._place, ask, timeout)
 
     async def resources(
-        self, kinds: Iterable[ResourceKind] = (), *, timeout_ms: float | None = None
+        self, kinds: Iterable[ResourceKind] = (), *, timeout: Duration | None = None
     ) -> tuple[Resource, ...]:
-        """Return what has settings: everything, or what is of these kinds."""
+        """Return the resources that have settings: all, or those of some kinds."""
         wanted = list(kinds)
         answer = await self._desk.one(
             # The first version knows client metrics only, and so has no room for kinds.
@@ -190,7 +196,7 @@ class Configs:
             ),
             ListConfigResourcesResponse,
             "the list of resources",
-            timeout_ms,
+            timeout,
         )
         found = (_resource(each) for each in answer.config_resources)
         return tuple(sorted(each for each in found if not wanted or each.kind in wanted))

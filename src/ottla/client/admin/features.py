@@ -8,6 +8,8 @@ from typing import NamedTuple
 from ottla import __version__
 from ottla.client.admin.answer import failure
 from ottla.client.admin.asking import Desk, anywhere
+from ottla.client.deprecation import renamed_timeouts
+from ottla.client.duration import Duration
 from ottla.client.errors import ClientError
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
@@ -22,7 +24,7 @@ class Levels(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FeatureDescription:
-    """Features by name. The epoch counts their changes; it is None where a broker does not know it yet."""
+    """The features of a cluster by name. `epoch` is the number of the last change, or None if it is not known yet."""
 
     finalized: Mapping[str, Levels]
     supported: Mapping[str, Levels]
@@ -30,26 +32,27 @@ class FeatureDescription:
 
 
 class Upgrade(enum.IntEnum):
-    """How a level may change: up only, also down where nothing is lost, or down at any price."""
+    """Which changes of a level are allowed: only up, also down if no metadata is lost, or always."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
     UNSAFE_DOWNGRADE = 3
 
 
+@renamed_timeouts
 class Features:
-    """Features, as `admin.features`. Every call raises Refused, TimedOut or, about several features, SomeFailed."""
+    """Features, as `admin.features`. Every call raises Refused, TimedOut or, for several features, SomeFailed."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
-    async def describe(self, *, timeout_ms: float | None = None) -> FeatureDescription:
+    async def describe(self, *, timeout: Duration | None = None) -> FeatureDescription:
         """Return the features of the cluster."""
         answer = await self._desk.one(
             ApiVersionsRequest(client_software_name="ottla", client_software_version=__version__),
             ApiVersionsResponse,
             "the features",
-            timeout_ms,
+            timeout,
         )
         return FeatureDescription(
             {
@@ -66,14 +69,14 @@ class Features:
         how: Upgrade = Upgrade.UPGRADE,
         *,
         validate_only: bool = False,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> None:
-        """Set features to levels, all of them or none; level 0 takes a feature away."""
+        """Set the levels of features: of all of them or of none. Level 0 disables a feature."""
         kind = UpdateFeaturesRequest.FeatureUpdateKey
 
         async def ask(node: int | None, keys: list[str]) -> dict[str, ClientError | None]:
             request = UpdateFeaturesRequest(
-                timeout_ms=self._desk.budget_ms(timeout_ms),
+                timeout_ms=self._desk.budget_ms(timeout),
                 feature_updates=[
                     kind(feature=key, max_version_level=levels[key], upgrade_type=how) for key in keys
                 ],
@@ -88,4 +91,4 @@ class Features:
                 each.feature: failure(each, f"feature {each.feature}") for each in answer.results
             }
 
-        await self._desk.settle(levels, anywhere, ask, timeout_ms)
+        await self._desk.settle(levels, anywhere, ask, timeout)

@@ -16,7 +16,7 @@ from ottla.wire.messages.streams_group_describe import StreamsGroupDescribeRespo
 
 
 class GroupKind(enum.Enum):
-    """The protocol that a group speaks."""
+    """The protocol of a group."""
 
     UNKNOWN = "unknown"
     CLASSIC = "classic"
@@ -32,7 +32,7 @@ class GroupKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class GroupListing:
-    """A group in a list. The state is Kafka's word for it, such as Stable or Empty."""
+    """A group in a list. The state is Kafka's, such as Stable or Empty."""
 
     id: str
     kind: GroupKind
@@ -42,7 +42,7 @@ class GroupListing:
 
 
 class Task(NamedTuple):
-    """A task of a streams group: a part of its topology on one partition."""
+    """A task of a streams group: one subtopology on one partition."""
 
     subtopology: str
     partition: int
@@ -58,7 +58,7 @@ class Tasks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of a group. What its kind of group does not have is None or empty."""
+    """A member of a group. Fields that this kind of group does not have are None or empty."""
 
     id: str
     client_id: str
@@ -80,7 +80,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Subtopology:
-    """A part of what a streams group runs: the topics it reads, writes and keeps."""
+    """A part of the topology of a streams group, with its topics."""
 
     id: str
     source_topics: tuple[str, ...]
@@ -91,7 +91,7 @@ class Subtopology:
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """A group with its members. What its kind does not have is None or empty."""
+    """A group with its members. Fields that this kind of group does not have are None or empty."""
 
     id: str
     kind: GroupKind
@@ -108,7 +108,7 @@ class GroupDescription:
 
     @property
     def is_simple(self) -> bool:
-        """Whether it holds offsets only, of consumers that assign partitions to themselves."""
+        """Whether the group has only offsets: its consumers assign partitions by hand."""
         return self.kind is GroupKind.CLASSIC and not self.protocol_type
 
 

@@ -16,6 +16,8 @@ from ottla.client.admin.group import (
     described_streams,
 )
 from ottla.client.admin.question import names_of
+from ottla.client.deprecation import renamed_timeouts
+from ottla.client.duration import Duration
 from ottla.client.errors import ClientError, SomeFailed
 from ottla.wire.message import Message
 from ottla.wire.messages.consumer_group_describe import (
@@ -48,8 +50,9 @@ _DESCRIBERS: dict[
 }
 
 
+@renamed_timeouts
 class Groups:
-    """Groups, as `admin.groups`. Every call raises Refused, TimedOut or, about several groups, SomeFailed."""
+    """Groups, as `admin.groups`. Every call raises Refused, TimedOut or, for several groups, SomeFailed."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -59,9 +62,9 @@ class Groups:
         *,
         kinds: Iterable[GroupKind] = (),
         states: str | Iterable[str] = (),
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> dict[str, GroupListing]:
-        """Return groups by their id: all, or those of these kinds and in these states."""
+        """Return groups by id: all, or those of some kinds and in some states."""
         request = ListGroupsRequest(
             states_filter=names_of(states), types_filter=[kind.value for kind in kinds]
         )
@@ -71,7 +74,7 @@ class Groups:
             return {keys[0]: failure(answer, f"broker {node}") or answer}
 
         answers = await self._desk.settle(
-            await self._desk.brokers(timeout_ms), self._desk.at_broker, ask, timeout_ms
+            await self._desk.brokers(timeout), self._desk.at_broker, ask, timeout
         )
         listed = {
             each.group_id: GroupListing(
@@ -93,12 +96,12 @@ class Groups:
         *,
         kind: GroupKind | None = None,
         operations: bool = False,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> dict[str, GroupDescription]:
-        """Return groups with their members. Of what kind they are is found out, unless it is said."""
+        """Return groups with their members. The kind of the groups is looked up unless it is given."""
         wanted = names_of(groups)
         if kind is None:
-            listed = await self.list(timeout_ms=timeout_ms)
+            listed = await self.list(timeout=timeout)
             # Whoever is asked about a group that does not exist says so.
             kinds = {name: listed[name].kind if name in listed else GroupKind.CLASSIC for name in wanted}
         else:
@@ -108,7 +111,7 @@ class Groups:
         for each in dict.fromkeys(kinds.values()):
             names = [name for name in wanted if kinds[name] is each]
             try:
-                results |= await self._describe(names, each, operations, timeout_ms)
+                results |= await self._describe(names, each, operations, timeout)
             except SomeFailed as some:
                 results |= some.results
                 errors |= some.errors
@@ -117,7 +120,7 @@ class Groups:
         return settled({name: errors.get(name) or results[name] for name in wanted})
 
     async def _describe(
-        self, names: Iterable[str], kind: GroupKind, operations: bool, timeout_ms: float | None
+        self, names: Iterable[str], kind: GroupKind, operations: bool, timeout: Duration | None
     ) -> dict[str, GroupDescription]:
         make, response, read = _DESCRIBERS.get(kind, _DESCRIBERS[GroupKind.CLASSIC])
 
@@ -130,16 +133,16 @@ class Groups:
                 for each in answer.groups
             }
 
-        return await self._desk.settle(names, self._desk.at_coordinator(GROUP), ask, timeout_ms)
+        return await self._desk.settle(names, self._desk.at_coordinator(GROUP), ask, timeout)
 
-    async def delete(self, groups: str | Iterable[str], *, timeout_ms: float | None = None) -> None:
-        """Delete groups that have no members, with their offsets."""
+    async def delete(self, groups: str | Iterable[str], *, timeout: Duration | None = None) -> None:
+        """Delete groups without members, and their offsets."""
 
         async def ask(node: int | None, keys: list[str]) -> dict[str, ClientError | None]:
             answer = await self._desk.send(node, DeleteGroupsRequest(groups_names=keys), DeleteGroupsResponse)
             return {each.group_id: failure(each, f"group {each.group_id}") for each in answer.results}
 
-        await self._desk.settle(names_of(groups), self._desk.at_coordinator(GROUP), ask, timeout_ms)
+        await self._desk.settle(names_of(groups), self._desk.at_coordinator(GROUP), ask, timeout)
 
     async def remove_members(
         self,
@@ -148,15 +151,15 @@ class Groups:
         *,
         instances: Iterable[str] = (),
         reason: str = "removed by an administrator",
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> None:
-        """Remove members of a classic group, by their ids or by their group.instance.id; all when none are named."""
+        """Remove members of a classic group by their ids or by their group.instance.id, or all members."""
         kind = LeaveGroupRequest.MemberIdentity
         named = {each: kind(group_instance_id=each, reason=reason) for each in names_of(instances)}
         if members is not None:
             named |= {each: kind(member_id=each, reason=reason) for each in names_of(members)}
         elif not named:
-            for each in (await self.describe(group, timeout_ms=timeout_ms))[group].members:
+            for each in (await self.describe(group, timeout=timeout))[group].members:
                 instance = each.instance_id
                 named[instance or each.id] = kind(
                     member_id="" if instance else each.id, group_instance_id=instance, reason=reason
@@ -174,4 +177,4 @@ class Groups:
                 outcomes[key] = failure(each, f"member {key} of group {group}")
             return outcomes
 
-        await self._desk.settle(named, self._desk.at_coordinator_of(GROUP, group), ask, timeout_ms)
+        await self._desk.settle(named, self._desk.at_coordinator_of(GROUP, group), ask, timeout)

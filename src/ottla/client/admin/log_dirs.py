@@ -7,6 +7,8 @@ from typing import NamedTuple
 from ottla.client.admin.answer import failure
 from ottla.client.admin.asking import Desk, Where
 from ottla.client.admin.question import by_topic
+from ottla.client.deprecation import renamed_timeouts
+from ottla.client.duration import Duration
 from ottla.client.errors import ClientError, Refused
 from ottla.client.record import TopicPartition
 from ottla.wire.messages.alter_replica_log_dirs import (
@@ -17,7 +19,7 @@ from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest, Descri
 
 
 class Replica(NamedTuple):
-    """The copy of a partition that a broker has."""
+    """The replica of a partition on one broker."""
 
     topic: str
     partition: int
@@ -29,7 +31,7 @@ class Replica(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredReplica:
-    """A replica in a directory. One that is `future` will take the place of another once it has caught up."""
+    """A replica in a directory. A future replica replaces the current one when it has caught up."""
 
     size_bytes: int
     offset_lag: int
@@ -38,7 +40,7 @@ class StoredReplica:
 
 @dataclass(frozen=True, slots=True)
 class LogDir:
-    """A directory. `error` says why a broker cannot use it; sizes are None where the broker does not tell."""
+    """A log directory. `error` says why the broker cannot use it. Sizes are None if the broker does not return them."""
 
     path: str
     replicas: Mapping[TopicPartition, StoredReplica]
@@ -50,7 +52,7 @@ class LogDir:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaPlace:
-    """Where a replica lies, and where it is moving to. None for nowhere."""
+    """The directory of a replica, and the one it is moving to; None if there is none."""
 
     path: str | None = None
     offset_lag: int | None = None
@@ -58,8 +60,9 @@ class ReplicaPlace:
     future_offset_lag: int | None = None
 
 
+@renamed_timeouts
 class LogDirs:
-    """Log directories, as `admin.log_dirs`. Every call raises Refused, TimedOut or, about several, SomeFailed."""
+    """Log directories, as `admin.log_dirs`. Every call raises Refused, TimedOut or, for several keys, SomeFailed."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -69,10 +72,10 @@ class LogDirs:
         brokers: Iterable[int] | None = None,
         partitions: Iterable[TopicPartition] | None = None,
         *,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> dict[int, dict[str, LogDir]]:
-        """Return the directories of all brokers, or of these, by path, with all replicas or those of partitions."""
-        wanted = await self._desk.brokers(timeout_ms) if brokers is None else brokers
+        """Return the log directories of brokers by path, with their replicas. Without brokers, those of all."""
+        wanted = await self._desk.brokers(timeout) if brokers is None else brokers
         kind = DescribeLogDirsRequest.DescribableLogDirTopic
         request = DescribeLogDirsRequest(
             topics=None
@@ -85,19 +88,19 @@ class LogDirs:
             found = {each.log_dir: _log_dir(each) for each in answer.results}
             return {keys[0]: failure(answer, f"broker {node}") or found}
 
-        return await self._desk.settle(wanted, self._desk.at_broker, ask, timeout_ms)
+        return await self._desk.settle(wanted, self._desk.at_broker, ask, timeout)
 
     async def find(
-        self, replicas: Iterable[Replica], *, timeout_ms: float | None = None
+        self, replicas: Iterable[Replica], *, timeout: Duration | None = None
     ) -> dict[Replica, ReplicaPlace]:
-        """Return where replicas lie."""
+        """Return the directories of replicas."""
         wanted = list(replicas)
         partitions = {TopicPartition(each.topic, each.partition) for each in wanted}
-        described = await self.describe({each.broker for each in wanted}, partitions, timeout_ms=timeout_ms)
+        described = await self.describe({each.broker for each in wanted}, partitions, timeout=timeout)
         return {each: _place(each, described[each.broker]) for each in wanted}
 
-    async def move(self, directories: Mapping[Replica, str], *, timeout_ms: float | None = None) -> None:
-        """Have brokers move replicas to other directories of theirs; it goes on after this call has returned."""
+    async def move(self, directories: Mapping[Replica, str], *, timeout: Duration | None = None) -> None:
+        """Move replicas to other directories of their broker. The call returns when the moves have begun."""
         kind = AlterReplicaLogDirsRequest.AlterReplicaLogDir
 
         async def place(keys: Collection[Replica]) -> dict[Replica, Where]:
@@ -128,7 +131,7 @@ class LogDirs:
                     outcomes[key] = failure(each, str(key))
             return outcomes
 
-        await self._desk.settle(directories, place, ask, timeout_ms)
+        await self._desk.settle(directories, place, ask, timeout)
 
 
 def _log_dir(each: DescribeLogDirsResponse.DescribeLogDirsResult) -> LogDir:

@@ -1,6 +1,5 @@
 """Offsets: those that groups have committed, those that partitions have, and moving the first by the second."""
 
-import datetime
 import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,8 +9,10 @@ from ottla.client.admin.answer import by_partition, failure, nothing, present
 from ottla.client.admin.asking import GROUP, Desk
 from ottla.client.admin.errand import LEADER_MOVED
 from ottla.client.admin.question import by_topic, partitions_by_group
-from ottla.client.admin.reset import Ends, Move, Reset, milliseconds, plan
+from ottla.client.admin.reset import Ends, Move, Reset, plan
 from ottla.client.admin.topics import Topics
+from ottla.client.deprecation import renamed_timeouts
+from ottla.client.duration import Duration, Time, time_ms
 from ottla.client.errors import ClientError, Unsupported
 from ottla.client.record import OffsetAndMetadata, TopicPartition
 from ottla.wire.errors import ErrorCode
@@ -25,7 +26,7 @@ _BY_NAME = 9
 
 
 class OffsetSpec(enum.IntEnum):
-    """A place in a partition; any other number is a time, in milliseconds since 1970."""
+    """A place in a partition, where a time in milliseconds since 1970 is expected otherwise."""
 
     LATEST = -1
     EARLIEST = -2
@@ -44,7 +45,7 @@ _SINCE = {
 
 
 class Isolation(enum.IntEnum):
-    """Whether the end of a partition is that of its records, or lies before the first open transaction."""
+    """Whether a partition ends after its last record, or before the first open transaction."""
 
     READ_UNCOMMITTED = 0
     READ_COMMITTED = 1
@@ -52,15 +53,16 @@ class Isolation(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListedOffset:
-    """What was found in a partition. The offset is -1 where nothing was, the timestamp where it was not asked for."""
+    """An offset in a partition. It is -1 if there is none. The timestamp is -1 if the call did not ask for one."""
 
     offset: int
     timestamp: int
     leader_epoch: int
 
 
+@renamed_timeouts
 class Offsets:
-    """Offsets, as `admin.offsets`. Every call raises Refused, TimedOut or, about several keys, SomeFailed."""
+    """Offsets, as `admin.offsets`. Every call raises Refused, TimedOut or, for several keys, SomeFailed."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -71,11 +73,11 @@ class Offsets:
         partitions: Iterable[TopicPartition] | None = None,
         *,
         require_stable: bool = False,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return what a group has committed, of all partitions or of these; those without an offset are left out."""
+        """Return the committed offsets of a group, for all partitions or for these. Those without one are left out."""
         wanted = {group: None if partitions is None else list(partitions)}
-        found = await self.committed_by(wanted, require_stable=require_stable, timeout_ms=timeout_ms)
+        found = await self.committed_by(wanted, require_stable=require_stable, timeout=timeout)
         return found[group]
 
     async def committed_by(
@@ -83,9 +85,9 @@ class Offsets:
         groups: str | Iterable[str] | Mapping[str, Iterable[TopicPartition] | None],
         *,
         require_stable: bool = False,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
-        """Return what each of several groups has committed, of all partitions or of those mapped to it."""
+        """Return the committed offsets of several groups, for all partitions or for those mapped to each group."""
         wanted = partitions_by_group(groups)
         kind = OffsetFetchRequest.OffsetFetchRequestGroup
 
@@ -106,16 +108,16 @@ class Offsets:
             answer = await self._desk.send(node, request, OffsetFetchResponse, newest=_BY_NAME)
             return {each.group_id: _fetched(each) for each in answer.groups}
 
-        return await self._desk.settle(wanted, self._desk.at_coordinator(GROUP), ask, timeout_ms)
+        return await self._desk.settle(wanted, self._desk.at_coordinator(GROUP), ask, timeout)
 
     async def alter(
         self,
         group: str,
         offsets: Mapping[TopicPartition, int | OffsetAndMetadata],
         *,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> None:
-        """Commit offsets for a group that has no members reading those topics."""
+        """Commit offsets for a group. It must not have members."""
         kind = OffsetCommitRequest.OffsetCommitRequestTopic
 
         def committed(
@@ -145,12 +147,12 @@ class Offsets:
 
         place = self._desk.at_coordinator_of(GROUP, group)
         again = frozenset({ErrorCode.REBALANCE_IN_PROGRESS})
-        await self._desk.settle(offsets, place, ask, timeout_ms, again=again)
+        await self._desk.settle(offsets, place, ask, timeout, again=again)
 
     async def delete(
-        self, group: str, partitions: Iterable[TopicPartition], *, timeout_ms: float | None = None
+        self, group: str, partitions: Iterable[TopicPartition], *, timeout: Duration | None = None
     ) -> None:
-        """Forget what a group has committed for partitions of topics that no member reads."""
+        """Delete committed offsets of a group. Its members must not be subscribed to the topics."""
         kind = OffsetDeleteRequest.OffsetDeleteRequestTopic
 
         async def ask(
@@ -171,17 +173,17 @@ class Offsets:
             return by_partition(answer.topics, nothing, of=f" of group {group}")
 
         place = self._desk.at_coordinator_of(GROUP, group)
-        await self._desk.settle(partitions, place, ask, timeout_ms)
+        await self._desk.settle(partitions, place, ask, timeout)
 
     async def list(
         self,
-        specs: Mapping[TopicPartition, int | datetime.datetime],
+        specs: Mapping[TopicPartition, Time],
         *,
         isolation: Isolation = Isolation.READ_UNCOMMITTED,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> dict[TopicPartition, ListedOffset]:
-        """Return the offset at a place in each partition: an OffsetSpec, or the first record at or after a time."""
-        times = {key: milliseconds(spec) for key, spec in specs.items()}
+        """Return the offset at an OffsetSpec, or of the first record at or after a time, for each partition."""
+        times = {key: time_ms(spec) for key, spec in specs.items()}
         kind = ListOffsetsRequest.ListOffsetsTopic
 
         async def ask(
@@ -205,12 +207,12 @@ class Offsets:
                 replica_id=-1,
                 isolation_level=isolation,
                 topics=topics,
-                timeout_ms=self._desk.budget_ms(timeout_ms),
+                timeout_ms=self._desk.budget_ms(timeout),
             )
             answer = await self._desk.send(node, request, ListOffsetsResponse)
             return by_partition(answer.topics, _listed)
 
-        return await self._desk.settle(times, self._desk.at_leader, ask, timeout_ms, again=LEADER_MOVED)
+        return await self._desk.settle(times, self._desk.at_leader, ask, timeout, again=LEADER_MOVED)
 
     async def _check_version(self, node: int, times: Iterable[int]) -> None:
         await self._desk.links.connected(node)
@@ -226,22 +228,18 @@ class Offsets:
         to: Reset,
         of: Iterable[str | TopicPartition] | None = None,
         *,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> dict[TopicPartition, Move]:
-        """Work out where a group's offsets would go: of all partitions it has committed, or of topics and partitions.
+        """Return the moves that `reset` would make, and change nothing.
 
-        Nothing is changed; `reset` does that.
+        `of` has the topics and partitions to reset; without it, all partitions with a committed offset are reset.
         """
-        current = {
-            key: each.offset for key, each in (await self.committed(group, timeout_ms=timeout_ms)).items()
-        }
-        partitions = tuple(current) if of is None else await self._partitions(of, timeout_ms)
-        begins = await self.list(dict.fromkeys(partitions, OffsetSpec.EARLIEST), timeout_ms=timeout_ms)
-        ends = await self.list(dict.fromkeys(partitions, OffsetSpec.LATEST), timeout_ms=timeout_ms)
+        current = {key: each.offset for key, each in (await self.committed(group, timeout=timeout)).items()}
+        partitions = tuple(current) if of is None else await self._partitions(of, timeout)
+        begins = await self.list(dict.fromkeys(partitions, OffsetSpec.EARLIEST), timeout=timeout)
+        ends = await self.list(dict.fromkeys(partitions, OffsetSpec.LATEST), timeout=timeout)
         time = to.time()
-        found = (
-            {} if time is None else await self.list(dict.fromkeys(partitions, time), timeout_ms=timeout_ms)
-        )
+        found = {} if time is None else await self.list(dict.fromkeys(partitions, time), timeout=timeout)
         return {
             key: plan(
                 to,
@@ -259,19 +257,19 @@ class Offsets:
         to: Reset,
         of: Iterable[str | TopicPartition] | None = None,
         *,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> dict[TopicPartition, Move]:
-        """Move a group's offsets as `plan_reset` works out, and return the moves. The group must have no members."""
-        moves = await self.plan_reset(group, to, of, timeout_ms=timeout_ms)
-        await self.alter(group, {key: move.target for key, move in moves.items()}, timeout_ms=timeout_ms)
+        """Reset the offsets of a group as `plan_reset` shows, and return the moves. The group must not have members."""
+        moves = await self.plan_reset(group, to, of, timeout=timeout)
+        await self.alter(group, {key: move.target for key, move in moves.items()}, timeout=timeout)
         return moves
 
     async def _partitions(
-        self, of: Iterable[str | TopicPartition], timeout_ms: float | None
+        self, of: Iterable[str | TopicPartition], timeout: Duration | None
     ) -> tuple[TopicPartition, ...]:
         given = [of] if isinstance(of, str) else list(of)
         topics = [each for each in given if isinstance(each, str)]
-        described = await Topics(self._desk).describe(topics, timeout_ms=timeout_ms) if topics else {}
+        described = await Topics(self._desk).describe(topics, timeout=timeout) if topics else {}
         return (
             *(each for each in given if isinstance(each, TopicPartition)),
             *(

@@ -4,7 +4,7 @@ import enum
 
 
 class Operation(enum.IntEnum):
-    """Kafka's operations, by their numbers on the wire."""
+    """An operation on a resource. The values are those of Kafka's protocol."""
 
     UNKNOWN = 0
     ANY = 1

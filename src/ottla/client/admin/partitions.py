@@ -8,6 +8,8 @@ from ottla.client.admin.answer import by_partition, failure, nothing
 from ottla.client.admin.asking import Desk, anywhere
 from ottla.client.admin.errand import LEADER_MOVED, settled
 from ottla.client.admin.question import by_topic
+from ottla.client.deprecation import renamed_timeouts
+from ottla.client.duration import Duration
 from ottla.client.errors import ClientError
 from ottla.client.record import TopicPartition
 from ottla.wire.errors import ErrorCode
@@ -23,11 +25,11 @@ from ottla.wire.messages.list_partition_reassignments import (
 )
 
 EVERYTHING = -1
-"""The offset that stands for all records a partition has by now."""
+"""The offset that stands for the end of a partition."""
 
 
 class ElectionType(enum.IntEnum):
-    """Which replica may become the leader: the first one if it is in sync, or any, even at the price of records."""
+    """Which replica can become leader: the preferred one if it is in sync, or any, even if records are lost."""
 
     PREFERRED = 0
     UNCLEAN = 1
@@ -35,23 +37,24 @@ class ElectionType(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reassignment:
-    """A partition on the move."""
+    """The replicas of a partition that is being moved."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...]
     removing: tuple[int, ...]
 
 
+@renamed_timeouts
 class Partitions:
-    """Partitions, as `admin.partitions`. Every call raises Refused, TimedOut or, about several, SomeFailed."""
+    """Partitions, as `admin.partitions`. Every call raises Refused, TimedOut or, for several, SomeFailed."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
     async def delete_records(
-        self, before: Mapping[TopicPartition, int], *, timeout_ms: float | None = None
+        self, before: Mapping[TopicPartition, int], *, timeout: Duration | None = None
     ) -> dict[TopicPartition, int]:
-        """Drop the records before an offset, EVERYTHING for all; return where each partition begins now."""
+        """Delete the records before an offset, or EVERYTHING; return the new first offset of each partition."""
         kind = DeleteRecordsRequest.DeleteRecordsTopic
 
         async def ask(
@@ -69,20 +72,20 @@ class Partitions:
                 )
                 for topic, partitions in by_topic(keys).items()
             ]
-            request = DeleteRecordsRequest(topics=topics, timeout_ms=self._desk.budget_ms(timeout_ms))
+            request = DeleteRecordsRequest(topics=topics, timeout_ms=self._desk.budget_ms(timeout))
             answer = await self._desk.send(node, request, DeleteRecordsResponse)
             return by_partition(answer.topics, lambda each: int(each.low_watermark))
 
-        return await self._desk.settle(before, self._desk.at_leader, ask, timeout_ms, again=LEADER_MOVED)
+        return await self._desk.settle(before, self._desk.at_leader, ask, timeout, again=LEADER_MOVED)
 
     async def elect(
         self,
         partitions: Iterable[TopicPartition] | None = None,
         kind: ElectionType = ElectionType.PREFERRED,
         *,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> dict[TopicPartition, bool]:
-        """Elect leaders, of all partitions when none are named; return whether each has a new one."""
+        """Elect leaders of partitions, or of all; return for each whether it has a new leader."""
         wanted = None if partitions is None else list(partitions)
         request = ElectLeadersRequest(
             election_type=kind,
@@ -92,9 +95,9 @@ class Partitions:
                 ElectLeadersRequest.TopicPartitions(topic=topic, partitions=numbers)
                 for topic, numbers in by_topic(wanted).items()
             ],
-            timeout_ms=self._desk.budget_ms(timeout_ms),
+            timeout_ms=self._desk.budget_ms(timeout),
         )
-        answer = await self._desk.one(request, ElectLeadersResponse, "the election", timeout_ms)
+        answer = await self._desk.one(request, ElectLeadersResponse, "the election", timeout)
         outcomes: dict[TopicPartition, bool | ClientError] = {}
         for topic in answer.replica_election_results:
             for each in topic.partition_result:
@@ -108,9 +111,9 @@ class Partitions:
         replicas: Mapping[TopicPartition, Sequence[int] | None],
         *,
         allow_replication_factor_change: bool = True,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> None:
-        """Begin to move partitions to these brokers, the preferred leader first; None cancels a move."""
+        """Begin to move partitions to brokers, the preferred leader first. None cancels a move."""
         kind = AlterPartitionReassignmentsRequest.ReassignableTopic
 
         def moved(
@@ -125,7 +128,7 @@ class Partitions:
             node: int | None, keys: list[TopicPartition]
         ) -> dict[TopicPartition, ClientError | None]:
             request = AlterPartitionReassignmentsRequest(
-                timeout_ms=self._desk.budget_ms(timeout_ms),
+                timeout_ms=self._desk.budget_ms(timeout),
                 allow_replication_factor_change=allow_replication_factor_change,
                 topics=[
                     kind(name=topic, partitions=[moved(topic, each) for each in partitions])
@@ -138,21 +141,21 @@ class Partitions:
                 return dict.fromkeys(keys, refusal)
             return by_partition(answer.responses, nothing)
 
-        await self._desk.settle(replicas, anywhere, ask, timeout_ms)
+        await self._desk.settle(replicas, anywhere, ask, timeout)
 
     async def reassignments(
-        self, partitions: Iterable[TopicPartition] | None = None, *, timeout_ms: float | None = None
+        self, partitions: Iterable[TopicPartition] | None = None, *, timeout: Duration | None = None
     ) -> dict[TopicPartition, Reassignment]:
-        """Return the partitions on the move, of all or of these."""
+        """Return the partitions that are being moved: all, or those among `partitions`."""
         kind = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics
         request = ListPartitionReassignmentsRequest(
-            timeout_ms=self._desk.budget_ms(timeout_ms),
+            timeout_ms=self._desk.budget_ms(timeout),
             topics=None
             if partitions is None
             else [kind(name=topic, partition_indexes=each) for topic, each in by_topic(partitions).items()],
         )
         answer = await self._desk.one(
-            request, ListPartitionReassignmentsResponse, "the list of reassignments", timeout_ms
+            request, ListPartitionReassignmentsResponse, "the list of reassignments", timeout
         )
         return {
             TopicPartition(topic.name, each.partition_index): Reassignment(

@@ -7,6 +7,8 @@ from ottla.client.admin.answer import by_partition
 from ottla.client.admin.asking import Desk, Where
 from ottla.client.admin.errand import LEADER_MOVED
 from ottla.client.admin.question import by_topic
+from ottla.client.deprecation import renamed_timeouts
+from ottla.client.duration import Duration
 from ottla.client.errors import ClientError
 from ottla.client.record import TopicPartition
 from ottla.wire.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
@@ -14,7 +16,10 @@ from ottla.wire.messages.describe_producers import DescribeProducersRequest, Des
 
 @dataclass(frozen=True, slots=True)
 class ProducerState:
-    """A producer as a partition's leader remembers it. The offset is None unless a transaction of its is open."""
+    """The state of a producer in a partition. `transaction_start_offset` is None unless it has an open transaction.
+
+    `last_timestamp` is in milliseconds since 1970.
+    """
 
     producer_id: int
     producer_epoch: int
@@ -24,6 +29,7 @@ class ProducerState:
     transaction_start_offset: int | None
 
 
+@renamed_timeouts
 class Producers:
     """Producers, as `admin.producers`."""
 
@@ -35,11 +41,11 @@ class Producers:
         partitions: Iterable[TopicPartition],
         *,
         broker: int | None = None,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> dict[TopicPartition, tuple[ProducerState, ...]]:
-        """Return the producers active on partitions, as the leaders know them, or some other broker.
+        """Return the active producers of partitions, as their leaders know them, or as `broker` does.
 
-        Raises Refused, TimedOut or, about several partitions, SomeFailed.
+        Raises Refused, TimedOut or, for several partitions, SomeFailed.
         """
 
         async def at_that_broker(keys: Collection[TopicPartition]) -> dict[TopicPartition, Where]:
@@ -59,8 +65,8 @@ class Producers:
             return by_partition(answer.topics, lambda each: tuple(map(_state, each.active_producers)))
 
         if broker is not None:
-            return await self._desk.settle(partitions, at_that_broker, ask, timeout_ms)
-        return await self._desk.settle(partitions, self._desk.at_leader, ask, timeout_ms, again=LEADER_MOVED)
+            return await self._desk.settle(partitions, at_that_broker, ask, timeout)
+        return await self._desk.settle(partitions, self._desk.at_leader, ask, timeout, again=LEADER_MOVED)
 
 
 def _state(

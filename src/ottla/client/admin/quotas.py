@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from ottla.client.admin.answer import failure
 from ottla.client.admin.asking import Desk, anywhere
+from ottla.client.deprecation import renamed_timeouts
+from ottla.client.duration import Duration
 from ottla.client.errors import ClientError
 from ottla.wire.messages.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
 from ottla.wire.messages.describe_client_quotas import (
@@ -17,7 +19,7 @@ USER, CLIENT_ID, IP = "user", "client-id", "ip"
 
 
 class AnyName(enum.Enum):
-    """Stands in a filter for every name."""
+    """In a filter, stands for every name."""
 
     ANY = "any"
 
@@ -28,7 +30,7 @@ _EXACT, _DEFAULT, _ANY = range(3)
 
 @dataclass(frozen=True, slots=True)
 class QuotaEntity:
-    """Whom a quota is for. None is the default for all who have none of their own; a kind left out does not matter."""
+    """Who a quota is for: names by kind. The name None means the default of a kind."""
 
     names: tuple[tuple[str, str | None], ...]
 
@@ -37,12 +39,13 @@ class QuotaEntity:
 
 
 def entity(**names: str | None) -> QuotaEntity:
-    """Return whom a quota is for: `entity(user="ann", client_id=None)` is ann's default for all clients."""
+    """Return an entity: `entity(user="ann", client_id=None)` is the default of all clients of user ann."""
     return QuotaEntity(tuple(sorted((kind.replace("_", "-"), name) for kind, name in names.items())))
 
 
+@renamed_timeouts
 class Quotas:
-    """Quotas, as `admin.quotas`. Every call raises Refused, TimedOut or, about several entities, SomeFailed."""
+    """Quotas, as `admin.quotas`. Every call raises Refused, TimedOut or, for several entities, SomeFailed."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -52,11 +55,11 @@ class Quotas:
         names: Mapping[str, str | AnyName | None] | None = None,
         *,
         strict: bool = False,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> dict[QuotaEntity, dict[str, float]]:
-        """Return quotas: all, or those for these names by kind ("user", "client-id", "ip").
+        """Return quotas: all, or those that match names by kind ("user", "client-id", "ip").
 
-        None asks for the default, ANY for every name; `strict` leaves out what has further kinds.
+        None matches the default, and ANY every name. With `strict`, entities with further kinds do not match.
         """
         kind = DescribeClientQuotasRequest.ComponentData
         components = [
@@ -71,7 +74,7 @@ class Quotas:
             DescribeClientQuotasRequest(components=components, strict=strict),
             DescribeClientQuotasResponse,
             "the quotas",
-            timeout_ms,
+            timeout,
         )
         return {
             QuotaEntity(tuple(sorted((each.entity_type, each.entity_name) for each in entry.entity))): {
@@ -85,9 +88,9 @@ class Quotas:
         changes: Mapping[QuotaEntity, Mapping[str, float | None]],
         *,
         validate_only: bool = False,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> None:
-        """Set quotas by name ("producer_byte_rate" and the like); None takes one away."""
+        """Set quotas by name, such as producer_byte_rate. None removes a quota."""
         kind = AlterClientQuotasRequest.EntryData
 
         def altered(key: QuotaEntity) -> AlterClientQuotasRequest.EntryData:
@@ -112,4 +115,4 @@ class Quotas:
                 outcomes[key] = failure(entry, f"quotas of {key}")
             return outcomes
 
-        await self._desk.settle(changes, anywhere, ask, timeout_ms)
+        await self._desk.settle(changes, anywhere, ask, timeout)

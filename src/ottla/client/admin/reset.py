@@ -4,11 +4,11 @@ R1  A target lies between the two ends of its partition, both included: what was
 R2  A time that lies after the last record is the end of the partition.
 """
 
-import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from ottla.client.duration import Time, time_ms
 from ottla.client.errors import NoOffset
 from ottla.client.record import TopicPartition
 
@@ -21,21 +21,21 @@ class Ends(NamedTuple):
 
 
 class Move(NamedTuple):
-    """What a group has committed, None for nothing, and where a reset takes it."""
+    """The committed offset of a group, or None, and the offset that a reset sets."""
 
     current: int | None
     target: int
 
 
 class Reset(Protocol):
-    """A way to reset."""
+    """A target of a reset."""
 
     def time(self) -> int | None:
-        """Return the time whose offset must be looked up first, in milliseconds since 1970."""
+        """Return the time whose offset has to be looked up, in milliseconds since 1970, or None."""
         ...
 
     def aim(self, partition: TopicPartition, ends: Ends, current: int | None, found: int | None) -> int:
-        """Return the offset wished for; `found` is that of the time, -1 for none."""
+        """Return the target offset. `found` is the offset at the time, -1 if there is none."""
         ...
 
 
@@ -47,7 +47,7 @@ class _Timeless:
 
 @dataclass(frozen=True, slots=True)
 class ToEarliest(_Timeless):
-    """To the first record there is."""
+    """Reset to the first record."""
 
     def aim(self, partition: TopicPartition, ends: Ends, current: int | None, found: int | None) -> int:
         """Return the start."""
@@ -56,7 +56,7 @@ class ToEarliest(_Timeless):
 
 @dataclass(frozen=True, slots=True)
 class ToLatest(_Timeless):
-    """Behind the last record there is."""
+    """Reset to the end."""
 
     def aim(self, partition: TopicPartition, ends: Ends, current: int | None, found: int | None) -> int:
         """Return the end."""
@@ -65,7 +65,7 @@ class ToLatest(_Timeless):
 
 @dataclass(frozen=True, slots=True)
 class ToCurrent(_Timeless):
-    """To where it is, which commits the end where there is no offset yet."""
+    """Keep the committed offset. A partition without one is reset to the end."""
 
     def aim(self, partition: TopicPartition, ends: Ends, current: int | None, found: int | None) -> int:
         """Return the current offset."""
@@ -74,7 +74,7 @@ class ToCurrent(_Timeless):
 
 @dataclass(frozen=True, slots=True)
 class ToOffset(_Timeless):
-    """To an offset, the same for every partition or one for each."""
+    """Reset to an offset: the same for all partitions, or one for each."""
 
     offset: int | Mapping[TopicPartition, int]
 
@@ -89,7 +89,7 @@ class ToOffset(_Timeless):
 
 @dataclass(frozen=True, slots=True)
 class ShiftBy(_Timeless):
-    """By so many records, back when negative."""
+    """Move the offset by a number of records, backwards if it is negative."""
 
     records: int
 
@@ -103,24 +103,17 @@ class ShiftBy(_Timeless):
 
 @dataclass(frozen=True, slots=True)
 class ToTime:
-    """To the first record at or after a time: milliseconds since 1970, or a datetime."""
+    """Reset to the first record at or after a time: milliseconds since 1970, or a datetime."""
 
-    moment: int | datetime.datetime
+    moment: Time
 
     def time(self) -> int | None:
         """Return that time."""
-        return milliseconds(self.moment)
+        return time_ms(self.moment)
 
     def aim(self, partition: TopicPartition, ends: Ends, current: int | None, found: int | None) -> int:
         """Return the offset found."""
         return ends.end_offset if found is None or found < 0 else found
-
-
-def milliseconds(moment: int | datetime.datetime) -> int:
-    """Return a time in milliseconds since 1970; a datetime without a zone is local time."""
-    if isinstance(moment, datetime.datetime):
-        return round(moment.timestamp() * 1000)
-    return int(moment)
 
 
 def plan(

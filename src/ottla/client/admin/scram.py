@@ -10,6 +10,8 @@ from ottla.client.admin.answer import failure
 from ottla.client.admin.asking import Desk, anywhere
 from ottla.client.admin.errand import settled
 from ottla.client.admin.question import names_of
+from ottla.client.deprecation import renamed_timeouts
+from ottla.client.duration import Duration
 from ottla.client.errors import ClientError
 from ottla.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -26,7 +28,7 @@ _SALT_BYTES = 32
 
 
 class ScramMechanism(enum.IntEnum):
-    """Which hash, by its number on the wire."""
+    """The hash of a credential. The values are those of Kafka's protocol."""
 
     UNKNOWN = 0
     SCRAM_SHA_256 = 1
@@ -34,12 +36,12 @@ class ScramMechanism(enum.IntEnum):
 
     @property
     def hash_name(self) -> str:
-        """The name that Python has for the hash."""
+        """The name of the hash in hashlib."""
         return {1: "sha256", 2: "sha512"}[self.value]
 
 
 class ScramCredential(NamedTuple):
-    """A credential that a user has."""
+    """A credential of a user."""
 
     mechanism: ScramMechanism
     iterations: int
@@ -47,7 +49,7 @@ class ScramCredential(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NewCredential:
-    """A credential to be set. Without a salt, one is drawn."""
+    """A credential to set. Without a salt, a random one is used."""
 
     mechanism: ScramMechanism
     password: str | bytes = field(repr=False)
@@ -55,15 +57,16 @@ class NewCredential:
     salt: bytes | None = field(default=None, repr=False)
 
 
+@renamed_timeouts
 class Scram:
-    """SCRAM credentials, as `admin.scram`. Every call raises Refused, TimedOut or, about several users, SomeFailed."""
+    """SCRAM credentials, as `admin.scram`. Every call raises Refused, TimedOut or, for several users, SomeFailed."""
 
     def __init__(self, desk: Desk, entropy: Entropy | None = None) -> None:
         self._desk = desk
         self._entropy: Entropy = entropy or RealEntropy()
 
     async def describe(
-        self, users: str | Iterable[str] | None = None, *, timeout_ms: float | None = None
+        self, users: str | Iterable[str] | None = None, *, timeout: Duration | None = None
     ) -> dict[str, tuple[ScramCredential, ...]]:
         """Return the credentials of all users, or of these."""
         kind = DescribeUserScramCredentialsRequest.UserName
@@ -71,7 +74,7 @@ class Scram:
             users=None if users is None else [kind(name=name) for name in names_of(users)]
         )
         answer = await self._desk.one(
-            request, DescribeUserScramCredentialsResponse, "the SCRAM credentials", timeout_ms
+            request, DescribeUserScramCredentialsResponse, "the SCRAM credentials", timeout
         )
         return settled(
             {
@@ -89,7 +92,7 @@ class Scram:
         set: Mapping[str, NewCredential] | None = None,
         delete: Mapping[str, ScramMechanism] | None = None,
         *,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> None:
         """Set credentials of some users, and delete those of others."""
         kind = AlterUserScramCredentialsRequest
@@ -107,7 +110,7 @@ class Scram:
             answer = await self._desk.send(node, request, AlterUserScramCredentialsResponse)
             return {each.user: failure(each, f"user {each.user}") for each in answer.results}
 
-        await self._desk.settle([*new, *gone], anywhere, ask, timeout_ms)
+        await self._desk.settle([*new, *gone], anywhere, ask, timeout)
 
     def _salted(
         self, user: str, new: NewCredential

@@ -7,6 +7,8 @@ from typing import Any
 from ottla.client.admin.answer import by_partition, failure, nothing, present
 from ottla.client.admin.asking import GROUP, Desk
 from ottla.client.admin.question import by_topic, names_of, partitions_by_group
+from ottla.client.deprecation import renamed_timeouts
+from ottla.client.duration import Duration
 from ottla.client.errors import ClientError
 from ottla.client.record import TopicPartition
 from ottla.wire.errors import ErrorCode
@@ -28,13 +30,14 @@ _REBALANCING = frozenset({ErrorCode.REBALANCE_IN_PROGRESS})
 
 @dataclass(frozen=True, slots=True)
 class ShareOffset:
-    """The first record that a share group has not done with. The lag is None where the broker does not tell."""
+    """The first offset that a share group has not finished. `lag` is None if the broker does not return it."""
 
     start_offset: int
     leader_epoch: int
     lag: int | None = None
 
 
+@renamed_timeouts
 class ShareOffsets:
     """Offsets of share groups, as `admin.share_offsets`. Every call raises Refused, TimedOut or SomeFailed."""
 
@@ -45,9 +48,9 @@ class ShareOffsets:
         self,
         groups: str | Iterable[str] | Mapping[str, Iterable[TopicPartition] | None],
         *,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> dict[str, dict[TopicPartition, ShareOffset]]:
-        """Return where groups begin, in all partitions or in those mapped to them; those without an offset not."""
+        """Return the start offsets of groups, for all partitions or for those mapped to each group."""
         wanted = partitions_by_group(groups)
         kind = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
 
@@ -68,12 +71,12 @@ class ShareOffsets:
             answer = await self._desk.send(node, request, DescribeShareGroupOffsetsResponse)
             return {each.group_id: _offsets(each) for each in answer.groups}
 
-        return await self._desk.settle(wanted, self._desk.at_coordinator(GROUP), ask, timeout_ms)
+        return await self._desk.settle(wanted, self._desk.at_coordinator(GROUP), ask, timeout)
 
     async def alter(
-        self, group: str, offsets: Mapping[TopicPartition, int], *, timeout_ms: float | None = None
+        self, group: str, offsets: Mapping[TopicPartition, int], *, timeout: Duration | None = None
     ) -> None:
-        """Let a group without members begin at other offsets."""
+        """Set the start offsets of a group. It must not have members."""
         kind = AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic
 
         def altered(
@@ -100,12 +103,12 @@ class ShareOffsets:
             return by_partition(answer.responses, nothing, of=f" of share group {group}")
 
         place = self._desk.at_coordinator_of(GROUP, group)
-        await self._desk.settle(offsets, place, ask, timeout_ms, again=_REBALANCING)
+        await self._desk.settle(offsets, place, ask, timeout, again=_REBALANCING)
 
     async def delete(
-        self, group: str, topics: str | Iterable[str], *, timeout_ms: float | None = None
+        self, group: str, topics: str | Iterable[str], *, timeout: Duration | None = None
     ) -> None:
-        """Forget where a group without members begins in topics."""
+        """Delete the start offsets of a group for topics. It must not have members."""
         kind = DeleteShareGroupOffsetsRequest.DeleteShareGroupOffsetsRequestTopic
 
         async def ask(node: int | None, keys: list[str]) -> dict[str, ClientError | None]:
@@ -122,7 +125,7 @@ class ShareOffsets:
             }
 
         place = self._desk.at_coordinator_of(GROUP, group)
-        await self._desk.settle(names_of(topics), place, ask, timeout_ms, again=_REBALANCING)
+        await self._desk.settle(names_of(topics), place, ask, timeout, again=_REBALANCING)
 
 
 def _offsets(

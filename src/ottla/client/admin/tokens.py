@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ottla.client.admin.asking import Desk
+from ottla.client.deprecation import renamed_durations, renamed_timeouts
+from ottla.client.duration import Duration, seconds
 from ottla.wire.messages.create_delegation_token import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
@@ -24,7 +26,7 @@ from ottla.wire.messages.renew_delegation_token import (
 
 
 class Principal(NamedTuple):
-    """Who somebody is: User and ann, say."""
+    """A principal: a kind, such as User, and a name."""
 
     kind: str
     name: str
@@ -35,7 +37,7 @@ class Principal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DelegationToken:
-    """A token. The hmac is its secret. Times are in milliseconds since 1970."""
+    """A delegation token. `hmac` is its secret. Times are in milliseconds since 1970."""
 
     id: str
     hmac: bytes = field(repr=False)
@@ -47,56 +49,64 @@ class DelegationToken:
     renewers: tuple[Principal, ...] = ()
 
 
+@renamed_timeouts
 class Tokens:
     """Delegation tokens, as `admin.tokens`. Every call raises Refused or TimedOut."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
+    @renamed_durations(lifetime_ms_max="lifetime_max")
     async def create(
         self,
         *,
         owner: Principal | None = None,
         renewers: Iterable[Principal] = (),
-        lifetime_ms_max: int = -1,
-        timeout_ms: float | None = None,
+        lifetime_max: Duration | None = None,
+        timeout: Duration | None = None,
     ) -> DelegationToken:
-        """Get a token, for oneself or for another; -1 leaves its longest life to the broker."""
+        """Create a token for this client or for `owner`. Without `lifetime_max` the broker decides when it expires."""
         allowed = tuple(renewers)
         kind = CreateDelegationTokenRequest.CreatableRenewers
         request = CreateDelegationTokenRequest(
             owner_principal_type=owner and owner.kind,
             owner_principal_name=owner and owner.name,
             renewers=[kind(principal_type=each.kind, principal_name=each.name) for each in allowed],
-            max_lifetime_ms=lifetime_ms_max,
+            max_lifetime_ms=_duration_ms(lifetime_max),
         )
-        made = await self._desk.one(request, CreateDelegationTokenResponse, "the token", timeout_ms)
+        made = await self._desk.one(request, CreateDelegationTokenResponse, "the token", timeout)
         times = (made.issue_timestamp_ms, made.expiry_timestamp_ms, made.max_timestamp_ms)
         return _token(made, times, allowed)
 
-    async def renew(self, hmac: bytes, period_ms: int = -1, *, timeout_ms: float | None = None) -> int:
-        """Let a token live longer, as long as the broker likes by default; return when it will expire."""
-        request = RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=period_ms)
-        answer = await self._desk.one(request, RenewDelegationTokenResponse, "the token", timeout_ms)
+    @renamed_durations("period_ms", period_ms="period")
+    async def renew(
+        self, hmac: bytes, *, period: Duration | None = None, timeout: Duration | None = None
+    ) -> int:
+        """Extend a token; return when it expires, in milliseconds since 1970. By default the broker decides."""
+        request = RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=_duration_ms(period))
+        answer = await self._desk.one(request, RenewDelegationTokenResponse, "the token", timeout)
         return answer.expiry_timestamp_ms
 
-    async def expire(self, hmac: bytes, period_ms: int = -1, *, timeout_ms: float | None = None) -> int:
-        """Let a token expire after some time, at once by default; return when it will."""
-        request = ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=period_ms)
-        answer = await self._desk.one(request, ExpireDelegationTokenResponse, "the token", timeout_ms)
+    @renamed_durations("period_ms", period_ms="period")
+    async def expire(
+        self, hmac: bytes, *, period: Duration | None = None, timeout: Duration | None = None
+    ) -> int:
+        """Let a token expire after a period, by default now; return when, in milliseconds since 1970."""
+        request = ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=_duration_ms(period))
+        answer = await self._desk.one(request, ExpireDelegationTokenResponse, "the token", timeout)
         return answer.expiry_timestamp_ms
 
     async def describe(
-        self, owners: Iterable[Principal] | None = None, *, timeout_ms: float | None = None
+        self, owners: Iterable[Principal] | None = None, *, timeout: Duration | None = None
     ) -> tuple[DelegationToken, ...]:
-        """Return the tokens that this client may see, of all owners or of these."""
+        """Return the tokens of all owners, or of these, that this client is allowed to see."""
         kind = DescribeDelegationTokenRequest.DescribeDelegationTokenOwner
         request = DescribeDelegationTokenRequest(
             owners=None
             if owners is None
             else [kind(principal_type=each.kind, principal_name=each.name) for each in owners]
         )
-        answer = await self._desk.one(request, DescribeDelegationTokenResponse, "the tokens", timeout_ms)
+        answer = await self._desk.one(request, DescribeDelegationTokenResponse, "the tokens", timeout)
         return tuple(
             _token(
                 token,
@@ -105,6 +115,10 @@ class Tokens:
             )
             for token in answer.tokens
         )
+
+
+def _duration_ms(duration: Duration | None) -> int:
+    return -1 if duration is None else round(seconds(duration) * 1000)
 
 
 def _token(said: Any, times_ms: tuple[int, int, int], renewers: tuple[Principal, ...]) -> DelegationToken:

@@ -20,7 +20,7 @@ DescribedTopic: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic to be made. -1 leaves a number to the broker. An assignment names the brokers of each partition."""
+    """A topic to create. -1 means the broker's default. `assignment` has the brokers of each partition."""
 
     name: str
     partitions: int = -1
@@ -31,7 +31,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True)
 class CreatedTopic:
-    """A topic that was made. `configs` is None where the broker does not let this client see them."""
+    """A topic that was created. `configs` is None if this client may not see them."""
 
     name: str
     id: str
@@ -52,7 +52,7 @@ class TopicListing:
 
 @dataclass(frozen=True, slots=True)
 class PartitionDescription:
-    """A partition. The leader is -1 when there is none; the eligible leaders are None where the broker keeps none."""
+    """A partition. `leader` is -1 if there is none. `eligible_leaders` is None if the broker does not support them."""
 
     partition: int
     leader: int
@@ -66,7 +66,7 @@ class PartitionDescription:
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
-    """A topic with its partitions, in their order. `operations` is None unless they were asked for."""
+    """A topic with its partitions in order. `operations` is None unless the call asked for them."""
 
     name: str
     id: str
@@ -77,7 +77,7 @@ class TopicDescription:
 
 @dataclass(frozen=True, slots=True)
 class NewPartitions:
-    """How many partitions a topic shall have in all. An assignment names the brokers of each new one."""
+    """The new total number of partitions of a topic. `assignment` has the brokers of each new partition."""
 
     count: int
     assignment: Sequence[Sequence[int]] | None = None

@@ -23,6 +23,8 @@ from ottla.client.admin.topic import (
     described,
     growing,
 )
+from ottla.client.deprecation import renamed_timeouts
+from ottla.client.duration import Duration, seconds
 from ottla.client.errors import ClientError, refused
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
@@ -35,13 +37,13 @@ from ottla.wire.messages.describe_topic_partitions import (
 from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
 from ottla.wire.uuid import uuid_bytes, uuid_text
 
-_PAGE = 2000
-_SHOWN_MS_MAX = 5000.0
+_SHOWN_S_MAX = 5.0
 _Condition: TypeAlias = Callable[[MetadataResponse.MetadataResponseTopic], bool]
 
 
+@renamed_timeouts
 class Topics:
-    """Topics, as `admin.topics`. Every call raises Refused, TimedOut or, about several topics, SomeFailed."""
+    """Topics, as `admin.topics`. Every call raises Refused, TimedOut or, for several topics, SomeFailed."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -54,9 +56,13 @@ class Topics:
         replication_factor: int = -1,
         configs: Mapping[str, object] | None = None,
         validate_only: bool = False,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> dict[str, CreatedTopic]:
-        """Make topics. The numbers and configs given here are for those named by a text alone."""
+        """Create topics, and return them by name.
+
+        `partitions`, `replication_factor` and `configs` are those of the topics given by name only; -1 means the
+        broker's default. With `validate_only` the topics are checked and not created.
+        """
         several = [topics] if isinstance(topics, str | NewTopic) else topics
         wanted = {
             each.name: each
@@ -71,15 +77,15 @@ class Topics:
         async def ask(node: int | None, names: list[str]) -> dict[str, CreatedTopic | ClientError]:
             request = CreateTopicsRequest(
                 topics=[creatable(wanted[name]) for name in names],
-                timeout_ms=self._desk.budget_ms(timeout_ms),
+                timeout_ms=self._desk.budget_ms(timeout),
                 validate_only=validate_only,
             )
             answer = await self._desk.send(node, request, CreateTopicsResponse)
             return {each.name: failure(each, f"topic {each.name}") or created(each) for each in answer.topics}
 
-        made = await self._desk.settle(wanted, anywhere, ask, timeout_ms)
+        made = await self._desk.settle(wanted, anywhere, ask, timeout)
         if not validate_only:
-            await self._shown(dict.fromkeys(made, _led), timeout_ms)
+            await self._shown(dict.fromkeys(made, _led), timeout)
         return made
 
     async def delete(
@@ -87,9 +93,9 @@ class Topics:
         topics: str | Iterable[str] = (),
         *,
         ids: str | Iterable[str] = (),
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> None:
-        """Delete topics by name or by id, with everything in them."""
+        """Delete topics by name or by id, with all their records."""
         state = DeleteTopicsRequest.DeleteTopicState
         wanted: dict[str, DeleteTopicsRequest.DeleteTopicState] = {
             name: state(name=name) for name in names_of(topics)
@@ -101,7 +107,7 @@ class Topics:
                 topics=[wanted[key] for key in keys],
                 # What stands for the names where ids are not yet known.
                 topic_names=[key for key in keys if wanted[key].name is not None],
-                timeout_ms=self._desk.budget_ms(timeout_ms),
+                timeout_ms=self._desk.budget_ms(timeout),
             )
             answer = await self._desk.send(node, request, DeleteTopicsResponse)
             outcomes: dict[str, str | ClientError | None] = {}
@@ -110,18 +116,18 @@ class Topics:
                 outcomes[key or ""] = failure(each, f"topic {key}") or each.name
             return outcomes
 
-        gone = await self._desk.settle(wanted, anywhere, ask, timeout_ms)
-        await self._shown({name: _gone for name in gone.values() if name is not None}, timeout_ms)
+        gone = await self._desk.settle(wanted, anywhere, ask, timeout)
+        await self._shown({name: _gone for name in gone.values() if name is not None}, timeout)
 
     async def list(
-        self, *, internal: bool = False, timeout_ms: float | None = None
+        self, *, internal: bool = False, timeout: Duration | None = None
     ) -> dict[str, TopicListing]:
-        """Return every topic by name, those that brokers keep for themselves only when asked for."""
+        """Return all topics by name. Internal topics are left out unless `internal` is set."""
         answer = await self._desk.one(
             MetadataRequest(topics=None, allow_auto_topic_creation=False),
             MetadataResponse,
             "the list of topics",
-            timeout_ms,
+            timeout,
         )
         return {
             each.name: TopicListing(
@@ -137,19 +143,22 @@ class Topics:
         *,
         ids: str | Iterable[str] = (),
         operations: bool = False,
-        page: int = _PAGE,
-        timeout_ms: float | None = None,
+        page: int = 2000,
+        timeout: Duration | None = None,
     ) -> dict[str, TopicDescription]:
-        """Return topics with their partitions, by name or by id, `page` partitions of them in an answer."""
+        """Return topics with their partitions. `page` is the most partitions that a broker returns in one answer.
+
+        With `operations`, the operations that this client may perform on each topic are returned, too.
+        """
         names, by_id = names_of(topics), names_of(ids)
         # Only the answer in pages has eligible leaders, and only the other one knows ids.
         if by_id or not await self._desk.serves(DescribeTopicPartitionsRequest):
-            return await self._describe(names, by_id, operations, timeout_ms)
+            return await self._describe(names, by_id, operations, timeout)
 
         async def ask(node: int | None, keys: list[str]) -> dict[str, TopicDescription | ClientError]:
             return await self._describe_pages(node, keys, page, operations)
 
-        return await self._desk.settle(names, anywhere, ask, timeout_ms)
+        return await self._desk.settle(names, anywhere, ask, timeout)
 
     async def _describe_pages(
         self, node: int | None, names: Sequence[str], page: int, operations: bool
@@ -178,7 +187,7 @@ class Topics:
             names = [name for name in names if name >= following.topic_name]
 
     async def _describe(
-        self, names: Sequence[str], ids: Sequence[str], operations: bool, timeout_ms: float | None
+        self, names: Sequence[str], ids: Sequence[str], operations: bool, timeout: Duration | None
     ) -> dict[str, TopicDescription]:
         topic = MetadataRequest.MetadataRequestTopic
 
@@ -200,31 +209,31 @@ class Topics:
                 )
             return outcomes
 
-        return await self._desk.settle([*names, *ids], anywhere, ask, timeout_ms)
+        return await self._desk.settle([*names, *ids], anywhere, ask, timeout)
 
     async def add_partitions(
         self,
         counts: Mapping[str, int | NewPartitions],
         *,
         validate_only: bool = False,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> None:
-        """Give topics more partitions: `counts` says how many each shall have in all."""
+        """Add partitions to topics. `counts` has the new total number of partitions of each topic."""
 
         async def ask(node: int | None, names: list[str]) -> dict[str, ClientError | None]:
             request = CreatePartitionsRequest(
                 topics=[growing(name, counts[name]) for name in names],
-                timeout_ms=self._desk.budget_ms(timeout_ms),
+                timeout_ms=self._desk.budget_ms(timeout),
                 validate_only=validate_only,
             )
             answer = await self._desk.send(node, request, CreatePartitionsResponse)
             return {each.name: failure(each, f"topic {each.name}") for each in answer.results}
 
-        await self._desk.settle(counts, anywhere, ask, timeout_ms)
+        await self._desk.settle(counts, anywhere, ask, timeout)
         if not validate_only:
-            await self._shown({name: _grown(count) for name, count in counts.items()}, timeout_ms)
+            await self._shown({name: _grown(count) for name, count in counts.items()}, timeout)
 
-    async def _shown(self, conditions: Mapping[str, _Condition], timeout_ms: float | None) -> None:
+    async def _shown(self, conditions: Mapping[str, _Condition], timeout: Duration | None) -> None:
         """Wait until a broker shows topics as they should be, but not for long."""
 
         async def ask(node: int | None, keys: list[str]) -> dict[str, bool | ClientError]:
@@ -236,9 +245,9 @@ class Topics:
             late = refused(ErrorCode.LEADER_NOT_AVAILABLE)
             return {each.name or "": conditions[each.name or ""](each) or late for each in answer.topics}
 
-        limit_ms = _SHOWN_MS_MAX if timeout_ms is None else min(timeout_ms, _SHOWN_MS_MAX)
+        limit = _SHOWN_S_MAX if timeout is None else min(seconds(timeout), _SHOWN_S_MAX)
         with suppress(ClientError):
-            await self._desk.settle(conditions, anywhere, ask, limit_ms, again=LEADER_MOVED)
+            await self._desk.settle(conditions, anywhere, ask, limit, again=LEADER_MOVED)
 
 
 def _led(topic: MetadataResponse.MetadataResponseTopic) -> bool:

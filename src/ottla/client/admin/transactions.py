@@ -10,6 +10,8 @@ from ottla.client.admin.asking import TRANSACTION, Desk
 from ottla.client.admin.errand import LEADER_MOVED
 from ottla.client.admin.producers import ProducerState
 from ottla.client.admin.question import names_of
+from ottla.client.deprecation import deprecated, renamed_durations, renamed_timeouts
+from ottla.client.duration import Duration, seconds
 from ottla.client.errors import ClientError, Refused
 from ottla.client.record import TopicPartition
 from ottla.wire.errors import ErrorCode
@@ -24,7 +26,7 @@ from ottla.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteT
 
 @dataclass(frozen=True, slots=True)
 class TransactionListing:
-    """A transactional id in a list. The state is Kafka's word for it, such as Ongoing or CompleteCommit."""
+    """A transactional id in a list. The state is Kafka's, such as Ongoing or CompleteCommit."""
 
     transactional_id: str
     producer_id: int
@@ -34,47 +36,59 @@ class TransactionListing:
 
 @dataclass(frozen=True, slots=True)
 class TransactionDescription:
-    """A transactional id with its current or last transaction. The start is None when none is open."""
+    """A transactional id with its current or last transaction.
+
+    `timeout` is in seconds. `start_time_ms` is in milliseconds since 1970, or None if no transaction is open.
+    """
 
     transactional_id: str
     coordinator: int
     state: str
     producer_id: int
     producer_epoch: int
-    timeout_ms: int
+    timeout: float
     start_time_ms: int | None
     partitions: frozenset[TopicPartition]
 
+    @property
+    @deprecated("TransactionDescription.timeout_ms is deprecated: use timeout, in seconds")
+    def timeout_ms(self) -> int:
+        """The timeout in milliseconds. Deprecated: use `timeout`."""
+        return round(self.timeout * 1000)
+
 
 class FencedProducer(NamedTuple):
-    """The id and epoch that have taken a producer's place."""
+    """The producer id and epoch that replace those of a fenced producer."""
 
     producer_id: int
     producer_epoch: int
 
 
+@renamed_timeouts
 class Transactions:
-    """Transactions, as `admin.transactions`. Every call raises Refused, TimedOut or, about several ids, SomeFailed."""
+    """Transactions, as `admin.transactions`. Every call raises Refused, TimedOut or, for several ids, SomeFailed."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
+    @renamed_durations(running_ms="running_longer_than")
     async def list(
         self,
         *,
         states: Iterable[str] = (),
         producer_ids: Iterable[int] = (),
-        running_ms: int = -1,
+        running_longer_than: Duration | None = None,
         pattern: str | None = None,
-        timeout_ms: float | None = None,
+        timeout: Duration | None = None,
     ) -> dict[str, TransactionListing]:
-        """Return transactional ids: all, or those in these states, of these producers, with a transaction open for
-        longer than `running_ms`, whose id matches a pattern.
+        """Return transactional ids: all, or those that match every filter that is given.
+
+        `pattern` is a regular expression for the id. `running_longer_than` is the least age of an open transaction.
         """
         request = ListTransactionsRequest(
             state_filters=names_of(states),
             producer_id_filters=[*producer_ids],
-            duration_filter=running_ms,
+            duration_filter=-1 if running_longer_than is None else round(seconds(running_longer_than) * 1000),
             transactional_id_pattern=pattern,
         )
 
@@ -91,7 +105,7 @@ class Transactions:
             return {keys[0]: failure(answer, f"broker {node}") or answer}
 
         answers = await self._desk.settle(
-            await self._desk.brokers(timeout_ms), self._desk.at_broker, ask, timeout_ms
+            await self._desk.brokers(timeout), self._desk.at_broker, ask, timeout
         )
         return {
             each.transactional_id: TransactionListing(
@@ -102,9 +116,9 @@ class Transactions:
         }
 
     async def describe(
-        self, transactional_ids: str | Iterable[str], *, timeout_ms: float | None = None
+        self, transactional_ids: str | Iterable[str], *, timeout: Duration | None = None
     ) -> dict[str, TransactionDescription]:
-        """Return transactional ids with their current or last transaction."""
+        """Return transactional ids, each with its current or last transaction."""
 
         async def ask(node: int | None, keys: list[str]) -> dict[str, TransactionDescription | ClientError]:
             request = DescribeTransactionsRequest(transactional_ids=keys)
@@ -116,16 +130,16 @@ class Transactions:
             }
 
         place = self._desk.at_coordinator(TRANSACTION)
-        return await self._desk.settle(names_of(transactional_ids), place, ask, timeout_ms)
+        return await self._desk.settle(names_of(transactional_ids), place, ask, timeout)
 
     async def fence(
-        self, transactional_ids: str | Iterable[str], *, timeout_ms: float | None = None
+        self, transactional_ids: str | Iterable[str], *, timeout: Duration | None = None
     ) -> dict[str, FencedProducer]:
-        """Abort what transactional ids have open, and shut out the producers that use them now."""
+        """Abort the open transactions of transactional ids, and fence the producers that use them."""
 
         async def fence_one(node: int | None, key: str) -> FencedProducer | ClientError:
             request = InitProducerIdRequest(
-                transactional_id=key, transaction_timeout_ms=self._desk.budget_ms(timeout_ms)
+                transactional_id=key, transaction_timeout_ms=self._desk.budget_ms(timeout)
             )
             try:
                 answer = await self._desk.send(node, request, InitProducerIdResponse)
@@ -140,15 +154,15 @@ class Transactions:
             return {key: task.result() for key, task in fenced.items()}
 
         place = self._desk.at_coordinator(TRANSACTION)
-        return await self._desk.settle(names_of(transactional_ids), place, ask, timeout_ms)
+        return await self._desk.settle(names_of(transactional_ids), place, ask, timeout)
 
     async def abort(
-        self, partition: TopicPartition, producer: ProducerState, *, timeout_ms: float | None = None
+        self, partition: TopicPartition, producer: ProducerState, *, timeout: Duration | None = None
     ) -> None:
-        """End a transaction that its coordinator has forgotten, in one partition, by a marker of its own.
+        """Abort a transaction that its coordinator does not know any more, in one partition.
 
-        The producer is one of `admin.producers.describe`. A transaction that a coordinator still knows ends by
-        `fence`; aborted here, it would be aborted in this partition alone.
+        `producer` comes from `admin.producers.describe`. Use `fence` for a transaction that its coordinator knows:
+        this call aborts it in one partition only.
         """
         marker = WriteTxnMarkersRequest.WritableTxnMarker
         request = WriteTxnMarkersRequest(
@@ -173,7 +187,7 @@ class Transactions:
             answer = await self._desk.send(node, request, WriteTxnMarkersResponse)
             return by_partition([topic for each in answer.markers for topic in each.topics], nothing)
 
-        await self._desk.settle([partition], self._desk.at_leader, ask, timeout_ms, again=LEADER_MOVED)
+        await self._desk.settle([partition], self._desk.at_leader, ask, timeout, again=LEADER_MOVED)
 
 
 def _described(
@@ -185,7 +199,7 @@ def _described(
         each.transaction_state,
         each.producer_id,
         each.producer_epoch,
-        each.transaction_timeout_ms,
+        each.transaction_timeout_ms / 1000,
         each.transaction_start_time_ms if each.transaction_start_time_ms >= 0 else None,
         frozenset(
             TopicPartition(topic.topic, number) for topic in each.topics for number in topic.partitions

@@ -9,12 +9,18 @@ Q4  What is wrong with a record is raised by `send` where that can be seen at on
 """
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
-from ottla.client.blocking.face import Face
+from ottla.client.blocking.client import BlockingClient
+from ottla.client.blocking.delivery import Delivery, refuse
+from ottla.client.cluster import Leader
+from ottla.client.consumer.listener import GroupMetadata
+from ottla.client.deprecation import deprecated, renamed_durations
+from ottla.client.duration import Duration, Time
 from ottla.client.errors import (
     BufferFull,
     ClientError,
@@ -24,98 +30,63 @@ from ottla.client.errors import (
     TopicUnknown,
     WrongState,
 )
-from ottla.client.producer.accumulator import plain
-from ottla.client.producer.delivery import LOGGER, Done
-from ottla.client.producer.delivery import Delivery as AsyncDelivery
+from ottla.client.producer.accumulator import RecordHeaders, plain
 from ottla.client.producer.producer import Producer as AsyncProducer
-from ottla.client.record import RecordMetadata
+from ottla.client.producer.tally import Statistics
+from ottla.client.record import OffsetAndMetadata, RecordMetadata, TopicPartition
 from ottla.world.loop_thread import Gate
 
+LOGGER = logging.getLogger("ottla.client")
 _HANDED_OVER_MAX = 20_000
 _AT_ONCE = 1_000
 
 
-class Delivery:
-    """A claim on the outcome of one record."""
+class Producer(BlockingClient[AsyncProducer]):
+    """Sends records to topics. Open it with `with`, or with `open` and `close`.
 
-    __slots__ = ("_error", "_inner", "_producer", "_record")
+    Settings are Kafka's: `settings` has them under Kafka's names, keywords have underscores for the dots. Raises
+    SettingError for a name that does not exist or a value that is not allowed.
+    """
 
-    def __init__(self, producer: "Producer", record: tuple[Any, ...]) -> None:
-        self._producer = producer
-        self._record: tuple[Any, ...] | None = record
-        self._inner: AsyncDelivery | None = None
-        self._error: ClientError | None = None
-
-    def done(self) -> bool:
-        """Whether the outcome is known."""
-        return self._error is not None or (self._inner is not None and self._inner.done())
-
-    def exception(self) -> ClientError | None:
-        """Return why the record was not written, or None when it was; WrongState while that is not known."""
-        if self._error is not None:
-            self._record = None  # somebody has asked
-            return self._error
-        if self._inner is None:
-            raise WrongState("the record is still under way", hint="wait for result()")
-        return self._inner.exception()
-
-    def result(self, timeout_s: float | None = None) -> RecordMetadata:
-        """Wait for where the record has gone, or raise why it was not written; TimeoutError when the time is up."""
-        if not self.done():
-            self._producer._run(self._wait(timeout_s))
-        if self._error is not None:
-            self._record = None  # somebody has asked
-            raise self._error
-        assert self._inner is not None
-        return self._inner.result()
-
-    def when_done(self, call: Done) -> None:
-        """Have `call(metadata, error)` called in the client's thread once the outcome is known; it must not wait."""
-        self._producer._thread.call(self._watch, call)
-
-    def _watch(self, call: Done) -> None:
-        self._producer._drain()
-        if self._inner is not None:
-            self._inner.when_done(call)
-        elif self._error is not None:
-            topic, _, _, partition, *_ = self._record or ("", None, None, None)
-            self._record = None  # somebody has asked
-            call(RecordMetadata(topic, -1 if partition is None else partition, -1, -1), self._error)
-        else:
-            self._producer._late.append((self, call))
-
-    async def _wait(self, timeout_s: float | None) -> None:
-        async with asyncio.timeout(timeout_s):
-            await self._producer._drained()
-            if self._inner is not None:
-                future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-                self._inner.when_done(lambda *_: None if future.done() else future.set_result(None))
-                await future
-
-
-class _Refused(Delivery):
-    """The delivery of a record that was never taken."""
-
-    __slots__ = ()
-
-    def __del__(self) -> None:
-        if self._record is not None:
-            LOGGER.warning("a record for %.100r was not taken: %s", self._record[0], self._error)
-
-
-class Producer(Face, kind=AsyncProducer):
-    """Sends records. `send` returns at once unless there is no room; errors of a record come out of its Delivery."""
-
-    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+    def __init__(
+        self,
+        bootstrap_servers: str | Sequence[str] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        /,
+        **keywords: Any,
+    ) -> None:
         self._queue: deque[Delivery] = deque()
-        self._late: list[tuple[Delivery, Done]] = []
+        self._late: list[tuple[Delivery, Callable[[Delivery], object]]] = []
         self._gate = Gate()
         self._draining = False
         self._patience: asyncio.Task[None] | None = None
         self._is_in_use = False
-        super().__init__(*arguments, **keywords)
+        super().__init__(lambda: AsyncProducer(bootstrap_servers, settings, **keywords))
         self._is_plain = self._client._preparation is None
         self._block_s: float = self._client._terms.block_s
+
+    # Life
+
+    def open(self) -> Self:
+        """Connect to a broker; `with` does this too.
+
+        Raises NoBroker if no broker answers within max.block.ms.
+        """
+        self._run(self._client.open())
+        self._is_in_use = True
+        return self
+
+    @renamed_durations("timeout_ms", timeout_ms="timeout")
+    def close(self, *, timeout: Duration | None = None) -> None:
+        """Send all records, wait for the outcomes, abort an open transaction, and disconnect.
+
+        Records that have no outcome after `timeout` fail with Closed. Without a timeout, delivery.timeout.ms is the
+        limit.
+        """
+        self._is_in_use = False
+        self._close(self._after_sent(lambda: self._client.close(timeout=timeout)))
+
+    # Records
 
     def send(
         self,
@@ -123,12 +94,17 @@ class Producer(Face, kind=AsyncProducer):
         value: Any = None,
         key: Any = None,
         partition: int | None = None,
-        timestamp: int | None = None,
-        headers: Any = (),
+        timestamp: Time | None = None,
+        headers: RecordHeaders = (),
     ) -> Delivery:
-        """Take a record. BufferFull when there is no room for it within `max.block.ms`.
+        """Hand a record to the client, and return its Delivery, which knows the outcome later.
 
-        SerializationFailed for what can be no record, WrongState before `open` and Closed after `close`.
+        `timestamp` is in milliseconds since 1970, or a datetime; without one it is the current time. Without a
+        partition, the key or the partitioner chooses it.
+
+        Returns at once if there is room in the buffer, and waits up to max.block.ms otherwise. Raises BufferFull if
+        there is no room, SerializationFailed if the record has a wrong type, WrongState before `open`, and Closed. All
+        other errors of the record are raised by its Delivery; an error that nobody asks for is logged.
         """
         if self._is_plain:
             if value.__class__ is not bytes and value is not None:
@@ -151,51 +127,121 @@ class Producer(Face, kind=AsyncProducer):
             self._gate.shut()
         return delivery
 
-    def open(self) -> Self:
-        """Reach a broker, which `with` does too."""
-        super().open()
-        self._is_in_use = True
-        return self
+    def send_nowait(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp: Time | None = None,
+        headers: RecordHeaders = (),
+    ) -> Delivery:
+        """Hand a record to the client without waiting for room. Raises BufferFull if there is none.
 
-    def _refuse(self) -> None:
-        if self._is_borrowed:
-            raise WrongState("the producer is not open", hint="use it in a `with` block, or call open() first")
-        raise Closed("the producer is closed", hint="make another")
-
-    def send_nowait(self, *record: Any, **named: Any) -> Delivery:
-        """Take a record if there is room for it now, else BufferFull."""
+        Raises the other errors of `send` as well.
+        """
         if not self._gate.is_open:
             raise BufferFull("there is no room for another record")
-        return self.send(*record, **named)
+        return self.send(topic, value, key, partition, timestamp, headers)
 
-    def deliver(self, *record: Any, **named: Any) -> RecordMetadata:
-        """Send a record and wait until it is written; raises what its Delivery raises."""
-        return self.send(*record, **named).result()
+    def send_and_wait(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp: Time | None = None,
+        headers: RecordHeaders = (),
+    ) -> RecordMetadata:
+        """Send a record, wait until it is written, and return where it was stored.
+
+        Raises the errors of `send` and of its Delivery.
+        """
+        return self.send(topic, value, key, partition, timestamp, headers).result()
+
+    @deprecated("Producer.deliver is deprecated: use Producer.send_and_wait")
+    def deliver(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp: Time | None = None,
+        headers: RecordHeaders = (),
+    ) -> RecordMetadata:
+        """Send a record and wait until it is written. Deprecated: use `send_and_wait`."""
+        return self.send_and_wait(topic, value, key, partition, timestamp, headers)
 
     def flush(self) -> None:
-        """Have everything leave at once that was sent before, and wait until the outcome of all of it is known."""
-        self._behind("flush")
+        """Send all waiting records now, and wait until the outcome of each is known.
+
+        Does not raise the errors of records: their deliveries do.
+        """
+        self._run(self._after_sent(self._client.flush))
+
+    def partitions_for(self, topic: str) -> dict[int, Leader]:
+        """Return the partitions of a topic, each with its leader and replicas. Raises Refused or TimedOut."""
+        return self._run(self._client.partitions_for(topic))
+
+    def statistics(self) -> Statistics:
+        """Return counts since the producer was opened, and the current state of its buffer."""
+        return self._call(self._client.statistics)
+
+    # Transactions
+
+    def init_transactions(self) -> None:
+        """Register this producer under its transactional.id. Call it once, before the first transaction.
+
+        Open transactions of an earlier producer with the same id are aborted, and that producer is fenced. Raises
+        TimedOut after max.block.ms, and the call can then be repeated. Raises Refused if it is not allowed.
+        """
+        self._run(self._client.init_transactions())
+
+    def begin_transaction(self) -> None:
+        """Begin a transaction. Raises WrongState if one is open, MustAbort if one has failed, and Fenced."""
+        self._call(self._client.begin_transaction)
+
+    def send_offsets_to_transaction(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        group_metadata: GroupMetadata | str,
+    ) -> None:
+        """Add offsets of a consumer group to the transaction. They are committed together with its records.
+
+        `group_metadata` is that of the consumer, or the id of a group without members. Raises MustAbort if the group
+        was rebalanced meanwhile.
+        """
+        self._run(self._client.send_offsets_to_transaction(offsets, group_metadata))
+
+    @deprecated("Producer.send_offsets is deprecated: use Producer.send_offsets_to_transaction")
+    def send_offsets(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        group_metadata: GroupMetadata | str,
+    ) -> None:
+        """Add offsets to the transaction. Deprecated: use `send_offsets_to_transaction`."""
+        self.send_offsets_to_transaction(offsets, group_metadata)
 
     def commit_transaction(self) -> None:
-        """Send what was taken, and have all of the transaction count."""
-        self._behind("commit_transaction")
+        """Send all records of the transaction, and commit it.
+
+        Raises MustAbort if a record or an offset was not written, and Fenced if another producer has the same
+        transactional.id. Raises TimedOut after max.block.ms; the transaction may be committed nevertheless, and the
+        call can be repeated to wait for it.
+        """
+        self._run(self._after_sent(self._client.commit_transaction))
 
     def abort_transaction(self) -> None:
-        """Have nothing of the transaction count."""
-        self._behind("abort_transaction")
-
-    def close(self, timeout_ms: float | None = None) -> None:
-        """Send what was taken, wait for the answers, and hang up."""
-        self._is_in_use = False
-        if self._is_borrowed:
-            try:
-                self._behind("close", timeout_ms)
-            finally:
-                self._give_back()
+        """Abort the transaction. Its records that were not sent yet fail with Aborted."""
+        self._run(self._after_sent(self._client.abort_transaction))
 
     @contextmanager
     def transaction(self) -> Iterator[Self]:
-        """Open a transaction that is committed at the end of the block, and aborted when an error leaves it."""
+        """Begin a transaction that is committed at the end of the block, and aborted if the block raises.
+
+        Calls `init_transactions` first, if nobody has. Raises the errors of `commit_transaction`; after MustAbort the
+        transaction is aborted, and the block can be repeated.
+        """
         self._run(self._client._begin())
         try:
             yield self
@@ -208,18 +254,25 @@ class Producer(Face, kind=AsyncProducer):
             self._abort_quietly()
             raise
 
+    # What the calls have in common
+
+    def _refuse(self) -> None:
+        if self._is_borrowed:
+            raise WrongState(
+                "the producer is not open", hint="use it in a `with` block, or call open() first"
+            )
+        raise Closed("the producer is closed", hint="make another")
+
     def _abort_quietly(self) -> None:
         try:
             self.abort_transaction()
         except ClientError as error:
             LOGGER.warning("the transaction could not be aborted: %s", error)
 
-    def _behind(self, name: str, *arguments: Any) -> None:
-        async def work() -> None:
-            await self._drained()
-            await getattr(self._client, name)(*arguments)
-
-        self._run(work())
+    async def _after_sent(self, call: Callable[[], Awaitable[None]]) -> None:
+        """Call the client once it has taken every record that was handed over before."""
+        await self._drained()
+        await call()
 
     def _await_room(self) -> None:
         if self._thread.is_here:
@@ -249,7 +302,7 @@ class Producer(Face, kind=AsyncProducer):
                 self._patience = asyncio.get_running_loop().create_task(self._wait_with(delivery))
                 return
             except Exception as error:  # noqa: BLE001  # others wait behind it
-                _fail(delivery, error)
+                refuse(delivery, error)
             queue.popleft()
             left -= 1
             if not left:
@@ -264,8 +317,8 @@ class Producer(Face, kind=AsyncProducer):
             asyncio.get_running_loop().call_soon(self._drain)
         if self._late:
             late, self._late = self._late, []
-            for delivery, call in late:
-                delivery._watch(call)
+            for delivery, callback in late:
+                delivery._watch(callback)
 
     async def _wait_with(self, delivery: Delivery) -> None:
         assert delivery._record is not None
@@ -273,7 +326,7 @@ class Producer(Face, kind=AsyncProducer):
             delivery._inner = await self._client.send(*delivery._record)
             delivery._record = None
         except Exception as error:  # noqa: BLE001  # others wait behind it
-            _fail(delivery, error)
+            refuse(delivery, error)
         finally:
             self._patience = None
         self._queue.popleft()
@@ -288,10 +341,3 @@ class Producer(Face, kind=AsyncProducer):
                 await asyncio.wait([self._patience])
             else:
                 await asyncio.sleep(0)
-
-
-def _fail(delivery: Delivery, error: Exception) -> None:
-    if not isinstance(error, ClientError):
-        error = SerializationFailed(f"the record could not be taken: {error!r}")
-    delivery._error = error
-    delivery.__class__ = _Refused

@@ -9,7 +9,7 @@ K3  Who commits says which generation it is of, so that one who was left behind 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 from ottla.client.cluster import NO_TOPIC_ID, Cluster
 from ottla.client.consumer.coordinator import Coordinator
@@ -24,7 +24,8 @@ R = TypeVar("R")
 
 LOGGER = logging.getLogger("ottla.client")
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
-Callback = Callable[[Offsets, ClientError | None], object]
+CommitCallback: TypeAlias = Callable[[Offsets, ClientError | None], object]
+"""A callback with the outcome of a commit; the error is None when the offsets were committed."""
 
 _NAMES_VERSION = 9
 _STALE_COORDINATOR = frozenset(
@@ -109,7 +110,7 @@ class Commits:
                 await self._persist(lambda: self._commit(offsets, stubborn), left_ms, "committing offsets")
                 self._interceptors.commit(offsets)
 
-    def commit_nowait(self, offsets: Offsets, callback: Callback | None) -> None:
+    def commit_nowait(self, offsets: Offsets, callback: CommitCallback | None) -> None:
         """Commit once, and tell the outcome to `callback`."""
         task = asyncio.create_task(self._commit_once(offsets, callback, self._queue()))
         self._under_way.add(task)
@@ -119,7 +120,7 @@ class Commits:
         self._last = Turn(self._last)
         return self._last
 
-    async def _commit_once(self, offsets: Offsets, callback: Callback | None, turn: "Turn") -> None:
+    async def _commit_once(self, offsets: Offsets, callback: CommitCallback | None, turn: "Turn") -> None:
         error: ClientError | None = None
         with turn:
             try:

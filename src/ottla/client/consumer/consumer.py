@@ -1,4 +1,4 @@
-"""The consumer: reads records of topics, alone or as a member of a group.
+"""The consumer: reads records of topics, by itself or as a member of a group.
 
     async with Consumer("localhost:9092", group_id="readers") as consumer:
         await consumer.subscribe(["greetings"])
@@ -19,13 +19,15 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ottla.client.consumer.commits import Callback, Commits, Offsets
+from ottla.client.consumer.commits import CommitCallback, Commits, Offsets
 from ottla.client.consumer.listener import GroupMetadata, RebalanceListener
 from ottla.client.consumer.parts import Parts
 from ottla.client.consumer.statistics import statistics_of
 from ottla.client.consumer.subscription import Kind
 from ottla.client.consumer.whereabouts import NOTHING, Whereabouts
+from ottla.client.deprecation import renamed_durations
 from ottla.client.doors import Doors
+from ottla.client.duration import Duration, duration_ms, seconds
 from ottla.client.errors import ClientError, Closed, WrongState, refused
 from ottla.client.record import OffsetAndMetadata, Record, TopicPartition
 from ottla.client.settings import resolve
@@ -36,16 +38,15 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger("ottla.client")
 T = TypeVar("T")
 
-_CLOSE_MS = 30_000.0
 _LONG_S = 3_600.0
 _YIELD_S = 0.0005
 
 
 class Consumer(Whereabouts):
-    """Reads records. Open it with `async with`, or with `open` and `close`; use it from one task at a time.
+    """Reads records of topics. Open it with `async with`, or with `open` and `close`. Use it from one task at a time.
 
-    Settings are Kafka's, given in a mapping under Kafka's names or as keywords with underscores. SettingError says what
-    cannot be.
+    Settings are Kafka's: `settings` has them under Kafka's names, keywords have underscores for the dots. Raises
+    SettingError for a name that does not exist or a value that is not allowed.
     """
 
     _doors = Doors()  # the system's, unless a subclass has others
@@ -67,12 +68,15 @@ class Consumer(Whereabouts):
 
     # Life
 
-    async def open(self) -> None:
-        """Reach a broker, which `async with` does too. NoBroker when none answers in default.api.timeout.ms."""
+    async def open(self) -> Self:
+        """Connect to a broker; `async with` does this too.
+
+        Raises NoBroker if no broker answers within default.api.timeout.ms.
+        """
         if self._closing is not None:
             raise Closed("the consumer is closed", hint="make another")
         if self._is_open:
-            return
+            return self
         try:
             await self._parts.cluster.open(self._timeout_ms)
         except BaseException:
@@ -80,15 +84,17 @@ class Consumer(Whereabouts):
             raise
         self._is_open = True
         self._parts.cluster.listen(self._heard_news)
+        return self
 
-    async def close(self, timeout_ms: float = _CLOSE_MS, *, leave_group: bool | None = None) -> None:
-        """Commit what was handed out, if that is automatic, leave the group, and hang up.
+    @renamed_durations("timeout_ms", timeout_ms="timeout")
+    async def close(self, *, timeout: Duration = 30.0, leave_group: bool | None = None) -> None:
+        """Commit what was returned, if enable.auto.commit is on, leave the group, and disconnect.
 
-        A static member (group.instance.id) stays in its group until session.timeout.ms; `leave_group` decides
-        otherwise. Raises what a rebalance listener raises, after all is closed.
+        A static member (group.instance.id) stays in its group until session.timeout.ms; `leave_group` overrides this.
+        An error of a rebalance listener is raised after everything is closed.
         """
         if self._closing is None:
-            self._closing = asyncio.create_task(self._close(timeout_ms / 1000, leave_group))
+            self._closing = asyncio.create_task(self._close(seconds(timeout), leave_group))
         await asyncio.shield(self._closing)
 
     async def _close(self, timeout_s: float, leave_group: bool | None) -> None:
@@ -139,11 +145,11 @@ class Consumer(Whereabouts):
         pattern: str | re.Pattern[str] | None = None,
         listener: RebalanceListener | None = None,
     ) -> None:
-        """Read topics as a member of the group: these, or those whose whole names match a pattern.
+        """Read topics as a member of the group: the named ones, or all whose whole name matches a pattern.
 
-        A text is matched by this client in the classic protocol, and by the broker, in RE2's syntax, with
-        group.protocol=consumer; a compiled pattern is matched here in both. No topics and no pattern mean unsubscribe.
-        WrongState without a group.id, or when partitions were assigned by hand.
+        The broker matches a pattern that is a string, in RE2's syntax, if group.protocol is consumer. This client
+        matches every other pattern. Without topics and pattern the call unsubscribes. Raises WrongState without a
+        group.id, or if partitions were assigned by hand.
         """
         self._check_open(until_closing=True)
         if self._parts.member is None:
@@ -176,9 +182,9 @@ class Consumer(Whereabouts):
             await cluster.refresh(names)
 
     def assign(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
-        """Read these partitions, and no others; no group has a say in it, though offsets are committed in its name.
+        """Read exactly these partitions, without a group that assigns them. Offsets can still be committed for a group.
 
-        WrongState when topics are subscribed to.
+        Raises WrongState if the consumer is subscribed to topics.
         """
         self._check_open(until_closing=True)
         if self._parts.auto is not None:
@@ -191,7 +197,7 @@ class Consumer(Whereabouts):
         self._parts.fetcher.send()
 
     async def unsubscribe(self) -> None:
-        """Read nothing, and leave the group. Raises what a rebalance listener raises."""
+        """Stop reading, and leave the group. Raises the errors of the rebalance listener."""
         self._check_open(until_closing=True)
         member = self._parts.member
         try:
@@ -208,25 +214,26 @@ class Consumer(Whereabouts):
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
-        """The partitions that this consumer reads now."""
+        """The partitions that are assigned to this consumer now."""
         return frozenset(self._subscription.readings)
 
     @property
     def subscription(self) -> frozenset[str]:
-        """The topics that are subscribed to; those a pattern matched, if this client matches it."""
+        """The subscribed topics. With a pattern that this client matches, the topics that match."""
         return self._subscription.topics if self._subscription.is_automatic else frozenset()
 
     # Reading
 
-    async def poll(self, timeout_ms: float | None = 1_000, max_records: int | None = None) -> list[Record]:
-        """Return the next records, up to max.poll.records, as soon as there are any; none when the time is up.
+    @renamed_durations("timeout_ms", "max_records", timeout_ms="timeout")
+    async def poll(self, *, timeout: Duration | None = 1.0, max_records: int | None = None) -> list[Record]:
+        """Return the next records as soon as there are any, or an empty list after the timeout.
 
-        Without a timeout it waits as long as it takes. Rebalances happen within, and what their listeners raise comes
-        out of it. Raises NoOffset, Malformed, SerializationFailed, Refused or Fenced, each once there is
-        nothing left to return before it.
+        `max_records` is max.poll.records unless given. With a timeout of None it waits until there are records.
+        Rebalances happen during this call, and it raises the errors of their listeners. Raises NoOffset, Malformed,
+        SerializationFailed, Refused or Fenced; records before the failure are returned first.
         """
         count = self._records_max if max_records is None else max_records
-        return await self._poll(timeout_ms, lambda: self._take_next(count), list[Record]())
+        return await self._poll(duration_ms(timeout), lambda: self._take_next(count), list[Record]())
 
     async def _poll(self, timeout_ms: float | None, take: Callable[[], tuple[T, bool]], nothing: T) -> T:
         self._check_open(until_closing=True)
@@ -282,25 +289,27 @@ class Consumer(Whereabouts):
                 if topic is not None and topic.error and not topic.error.retriable:
                     raise refused(topic.error, about=f"topic {name}")
 
+    @renamed_durations("timeout_ms", timeout_ms="timeout")
     async def poll_arrow(
         self,
-        timeout_ms: float | None = 1_000,
         *,
+        timeout: Duration | None = 1.0,
         max_records: int | None = None,
         max_bytes: int | None = None,
     ) -> "pa.RecordBatch | None":
-        """Return the next records as one Arrow batch, without an object for any of them; None when the time is up.
+        """Return the next records as one Arrow record batch, or None after the timeout.
 
-        `max_bytes` limits what is taken of fetched batches before they are decompressed, fetch.max.bytes if not given.
-        Deserializers and interceptors are not applied. Raises what `poll` raises, and ImportError without pyarrow.
+        No Python object is made for a record, and deserializers and interceptors are not applied. `max_bytes` limits
+        the compressed size of the batches that are used; it is fetch.max.bytes unless given. Raises the errors of
+        `poll`, and ImportError without pyarrow.
         """
         from ottla.client.consumer.raw import arrow_of
 
         limit = self._settings["fetch.max.bytes"] if max_bytes is None else max_bytes
-        return await self._poll(timeout_ms, lambda: arrow_of(self._shelf, limit, max_records), None)
+        return await self._poll(duration_ms(timeout), lambda: arrow_of(self._shelf, limit, max_records), None)
 
     def __aiter__(self) -> AsyncIterator[Record]:
-        """Go through the records one by one, for as long as the consumer is open. Raises what `poll` raises."""
+        """Iterate over the records, waiting for more until the consumer is closed. Raises the errors of `poll`."""
         return self._iterate()
 
     async def _iterate(self) -> AsyncIterator[Record]:
@@ -348,31 +357,41 @@ class Consumer(Whereabouts):
 
     # Committing
 
-    async def commit(self, offsets: Offsets | None = None, timeout_ms: float | None = None) -> None:
-        """Commit these offsets, or all that was handed out, and wait until that is done.
+    @renamed_durations("timeout_ms", timeout_ms="timeout")
+    async def commit(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None,
+        *,
+        timeout: Duration | None = None,
+    ) -> None:
+        """Commit these offsets, or those of all records that were returned, and wait until they are committed.
 
-        An offset is that of the next record to read. CommitFailed when the group has moved on without this consumer,
-        Refused with REBALANCE_IN_PROGRESS while it is moving, Fenced when another has taken its place, TimedOut.
+        An offset is that of the next record to read. Without a timeout, default.api.timeout.ms is the limit. Raises
+        CommitFailed if the group was rebalanced without this consumer, Refused with REBALANCE_IN_PROGRESS during a
+        rebalance, Fenced if another consumer has the same group.instance.id, and TimedOut.
         """
         await self._commits().commit(
-            self._consumed() if offsets is None else _typed(offsets),
-            self._timeout_ms if timeout_ms is None else timeout_ms,
+            self._consumed() if offsets is None else _typed(offsets), self._limit_ms(timeout)
         )
 
-    def commit_nowait(self, offsets: Offsets | None = None, callback: Callback | None = None) -> None:
-        """Commit these offsets, or all that was handed out, and go on; it is not tried again when it fails.
+    def commit_nowait(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None,
+        callback: CommitCallback | None = None,
+    ) -> None:
+        """Commit these offsets, or those of all records that were returned, without waiting and without retries.
 
-        `callback(offsets, error)` hears of the outcome, with None for success.
+        `callback(offsets, error)` is called with the outcome; the error is None if they were committed.
         """
         self._commits().commit_nowait(self._consumed() if offsets is None else _typed(offsets), callback)
 
+    @renamed_durations("timeout_ms", timeout_ms="timeout")
     async def committed(
-        self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
+        self, partitions: Iterable[TopicPartition | tuple[str, int]], *, timeout: Duration | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Return what the group has committed for each partition, None where nothing. TimedOut, Refused."""
+        """Return the offset that the group has committed for each partition, or None. Raises TimedOut, Refused."""
         return await self._commits().committed(
-            [TopicPartition(*each) for each in partitions],
-            self._timeout_ms if timeout_ms is None else timeout_ms,
+            [TopicPartition(*each) for each in partitions], self._limit_ms(timeout)
         )
 
     def _commits(self) -> Commits:
@@ -385,28 +404,29 @@ class Consumer(Whereabouts):
 
     @property
     def group_metadata(self) -> GroupMetadata:
-        """Who this consumer is in its group, for `Producer.send_offsets`; WrongState without a group."""
+        """The membership of this consumer, for `send_offsets_to_transaction`. Raises WrongState without a group."""
         if self._parts.member is None:
             raise WrongState("there is no group", hint="give a group_id")
         return self._parts.member.metadata
 
     def enforce_rebalance(self, reason: str = "") -> None:
-        """Have the group rebalanced with the next poll; without effect with group.protocol=consumer."""
+        """Start a rebalance of the group with the next poll. It has no effect if group.protocol is consumer."""
         self._check_open(until_closing=True)
         if self._parts.member is None:
             raise WrongState("there is no group to rebalance", hint="give a group_id")
         self._parts.member.enforce(reason)
 
-    async def partitions_for(self, topic: str, timeout_ms: float | None = None) -> list[int]:
-        """Return the partitions of a topic. TimedOut, or Refused when it does not exist."""
+    @renamed_durations("timeout_ms", timeout_ms="timeout")
+    async def partitions_for(self, topic: str, *, timeout: Duration | None = None) -> list[int]:
+        """Return the partitions of a topic. Raises TimedOut, and Refused if the topic does not exist."""
         self._check_open()
         found = await self._parts.cluster.topic(
-            topic, timeout_ms, auto_create=self._settings["allow.auto.create.topics"]
+            topic, duration_ms(timeout), auto_create=self._settings["allow.auto.create.topics"]
         )
         return sorted(found.leaders)
 
     def statistics(self) -> dict[str, Any]:
-        """Return counts and gauges: what was fetched and handed out, positions and lags, the state of the group."""
+        """Return counts of records and fetches, the position and lag of each partition, and the state of the group."""
         return statistics_of(self._parts, committed_only=self._committed_only)
 
 

@@ -28,7 +28,7 @@ Outcome: TypeAlias = dict[TopicPartition, int]
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """What lies at a time: the offset of the first record from then on, its timestamp, and its leader epoch."""
+    """The first record that is not older than a time. The timestamp is in milliseconds since 1970."""
 
     offset: int
     timestamp: int

@@ -13,14 +13,14 @@ LOGGER = logging.getLogger("ottla.client")
 
 
 class ConsumerInterceptor(Protocol):
-    """What an interceptor has; either method may be left out."""
+    """The methods of an interceptor of a consumer. Either may be missing."""
 
     def on_consume(self, records: list[Record]) -> list[Record]:
-        """Return the records to be handed out in place of these, or the same."""
+        """Return the records that `poll` returns instead of these, or the same records."""
         ...
 
     def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> object:
-        """Hear what was committed."""
+        """Called with the offsets of each commit."""
         ...
 
 

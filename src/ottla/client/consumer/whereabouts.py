@@ -9,6 +9,8 @@ from ottla.client.consumer.finder import OffsetAndTimestamp
 from ottla.client.consumer.parts import Parts
 from ottla.client.consumer.reading import Reading
 from ottla.client.consumer.reset import EARLIEST, EARLIEST_TIMESTAMP, LATEST, LATEST_TIMESTAMP, Reset
+from ottla.client.deprecation import renamed_durations, renamed_parameter
+from ottla.client.duration import Duration, Time, seconds, time_ms
 from ottla.client.errors import Closed, TimedOut, WrongState
 from ottla.client.record import OffsetAndMetadata, Record, TopicPartition
 
@@ -42,12 +44,19 @@ class Whereabouts:
         if rest:
             self._pending = iter([record for record in rest if not unwanted(record)])
 
+    def _limit_ms(self, timeout: Duration | None) -> float:
+        """Return a timeout in milliseconds, default.api.timeout.ms when there is none."""
+        return self._timeout_ms if timeout is None else seconds(timeout) * 1000
+
     # Positions
 
     def seek(
-        self, partition: TopicPartition, offset: int | OffsetAndMetadata, leader_epoch: int | None = None
+        self,
+        partition: TopicPartition | tuple[str, int],
+        offset: int | OffsetAndMetadata,
+        leader_epoch: int | None = None,
     ) -> None:
-        """Read on from an offset; WrongState if the partition is not assigned, or the offset is negative."""
+        """Continue reading a partition at an offset. Raises WrongState if it is not assigned to this consumer."""
         self._check_open()
         partition = TopicPartition(*partition)
         target = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
@@ -58,15 +67,15 @@ class Whereabouts:
         reading.seek(self._parts.positions.position(partition, target.offset, epoch))
         self._jumped([partition])
 
-    def seek_to_beginning(self, partitions: Iterable[TopicPartition] = ()) -> None:
-        """Read on from the first offset there is, in these partitions or in all."""
+    def seek_to_beginning(self, partitions: Iterable[TopicPartition | tuple[str, int]] = ()) -> None:
+        """Continue reading at the first record of these partitions, or of all assigned ones."""
         self._reset(partitions, EARLIEST)
 
-    def seek_to_end(self, partitions: Iterable[TopicPartition] = ()) -> None:
-        """Read on from the end, as it is when this is looked up, in these partitions or in all."""
+    def seek_to_end(self, partitions: Iterable[TopicPartition | tuple[str, int]] = ()) -> None:
+        """Continue reading at the end of these partitions, or of all assigned ones. The end is looked up later."""
         self._reset(partitions, LATEST)
 
-    def _reset(self, partitions: Iterable[TopicPartition], to: Reset) -> None:
+    def _reset(self, partitions: Iterable[TopicPartition | tuple[str, int]], to: Reset) -> None:
         self._check_open()
         chosen = [TopicPartition(*each) for each in partitions] or list(self._subscription.readings)
         for reading in [self._subscription.reading(each) for each in chosen]:
@@ -79,14 +88,17 @@ class Whereabouts:
         self._parts.fetcher.send()
         self._parts.bell.ring()
 
-    async def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> int:
-        """Return the offset of the next record to be handed out, finding it out if need be. TimedOut, NoOffset."""
+    @renamed_durations("timeout_ms", timeout_ms="timeout")
+    async def position(
+        self, partition: TopicPartition | tuple[str, int], *, timeout: Duration | None = None
+    ) -> int:
+        """Return the offset of the next record to be returned. Raises TimedOut, NoOffset."""
         self._check_open()
         partition = TopicPartition(*partition)
         for record in copy.copy(self._pending):
             if record.topic_partition == partition:
                 return record.offset
-        limit_ms = self._timeout_ms if timeout_ms is None else timeout_ms
+        limit_ms = self._limit_ms(timeout)
         deadline = self._now() + limit_ms / 1000
         while True:
             position = self._subscription.reading(partition).valid_position
@@ -98,52 +110,62 @@ class Whereabouts:
                 raise TimedOut(f"the position in {partition} was not found out within {limit_ms / 1000:g} s")
             await self._parts.bell.heard(min(deadline - self._now(), _LONG_S))
 
+    @renamed_parameter("times_ms", "times")
+    @renamed_durations("timeout_ms", timeout_ms="timeout")
     async def offsets_for_times(
-        self, times_ms: Mapping[TopicPartition, int], timeout_ms: float | None = None
+        self, times: Mapping[TopicPartition, Time], *, timeout: Duration | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """Return the first record from a time on, for each partition, None where all are older. TimedOut, Refused."""
-        for partition, moment in times_ms.items():
-            if moment < 0:
-                raise WrongState(f"{moment} for {TopicPartition(*partition)} is no time")
-        found = await self._offsets({TopicPartition(*each): ms for each, ms in times_ms.items()}, timeout_ms)
-        return {TopicPartition(*each): found.get(TopicPartition(*each)) for each in times_ms}
+        """Return the first record of each partition that is not older than a time, or None if all are older.
 
+        A time is in milliseconds since 1970, or a datetime. Raises TimedOut, Refused.
+        """
+        moments = {TopicPartition(*partition): time_ms(time) for partition, time in times.items()}
+        for partition, moment in moments.items():
+            if moment < 0:
+                raise WrongState(f"{moment} for {partition} is no time")
+        found = await self._offsets(moments, timeout)
+        return {partition: found.get(partition) for partition in moments}
+
+    @renamed_durations("timeout_ms", timeout_ms="timeout")
     async def beginning_offsets(
-        self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
+        self, partitions: Iterable[TopicPartition | tuple[str, int]], *, timeout: Duration | None = None
     ) -> dict[TopicPartition, int]:
-        """Return the first offset that each partition has. TimedOut, Refused."""
+        """Return the offset of the first record of each partition. Raises TimedOut, Refused."""
         moments = {TopicPartition(*each): EARLIEST_TIMESTAMP for each in partitions}
-        found = await self._offsets(moments, timeout_ms)
+        found = await self._offsets(moments, timeout)
         return {partition: each.offset for partition, each in found.items()}
 
+    @renamed_durations("timeout_ms", timeout_ms="timeout")
     async def end_offsets(
-        self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
+        self, partitions: Iterable[TopicPartition | tuple[str, int]], *, timeout: Duration | None = None
     ) -> dict[TopicPartition, int]:
-        """Return the offset behind the last record that may be read in each partition. TimedOut, Refused."""
+        """Return the offset after the last record of each partition that can be read. Raises TimedOut, Refused.
+
+        If isolation.level is read_committed, this is the offset of the first open transaction.
+        """
         moments = {TopicPartition(*each): LATEST_TIMESTAMP for each in partitions}
-        found = await self._offsets(moments, timeout_ms)
+        found = await self._offsets(moments, timeout)
         return {partition: each.offset for partition, each in found.items()}
 
     async def _offsets(
-        self, moments: Mapping[TopicPartition, int], timeout_ms: float | None
+        self, moments: Mapping[TopicPartition, int], timeout: Duration | None
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
         self._check_open()
-        limit_ms = self._timeout_ms if timeout_ms is None else timeout_ms
-        return await self._parts.finder.offsets(moments, limit_ms)
+        return await self._parts.finder.offsets(moments, self._limit_ms(timeout))
 
-    def lag(self, partition: TopicPartition) -> int | None:
-        """Return how many offsets lie ahead in a partition, as of the last fetch; None before the first."""
+    def lag(self, partition: TopicPartition | tuple[str, int]) -> int | None:
+        """Return the number of offsets not read yet in a partition, as of the last fetch; None before the first."""
         return self._subscription.reading(TopicPartition(*partition)).lag(committed_only=self._committed_only)
 
     # Pauses
 
-    def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Hand out nothing more of these partitions until they are resumed; they stay assigned."""
+    def pause(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
+        """Return no records of these partitions until they are resumed. They stay assigned."""
         for reading in self._readings(partitions):
             reading.paused = True
 
-    def resume(self, partitions: Iterable[TopicPartition]) -> None:
-        """Go on with partitions that were paused."""
+    def resume(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
+        """Continue with partitions that were paused."""
         for reading in self._readings(partitions):
             reading.paused = False
         self._parts.fetcher.send()
@@ -151,10 +173,10 @@ class Whereabouts:
 
     @property
     def paused(self) -> frozenset[TopicPartition]:
-        """The partitions that are paused."""
+        """The paused partitions."""
         return frozenset(each.partition for each in self._subscription.readings.values() if each.paused)
 
-    def _readings(self, partitions: Iterable[TopicPartition]) -> list[Reading]:
+    def _readings(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> list[Reading]:
         self._check_open()
         return [self._subscription.reading(TopicPartition(*each)) for each in partitions]
 

@@ -11,9 +11,11 @@ calls; a record of 100 bytes takes half the time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from datetime import datetime
+from typing import Any, TypeAlias
 
 from ottla.client.cluster import NO_TOPIC_ID, Leader
+from ottla.client.duration import Time, time_ms
 from ottla.client.errors import BufferFull, ClientError, RecordTooLarge, SerializationFailed, TopicUnknown
 from ottla.client.producer.batch import NARROW_END, WIDE_END, Batch, Filled
 from ottla.client.producer.delivery import Delivery
@@ -44,7 +46,8 @@ _ZERO = b"\x00"
 _KEYLESS = tuple(_NULL + each for each in _SHORT)
 _delivery = tuple.__new__
 
-RecordHeaders = Sequence[tuple[str, bytes | None]]
+RecordHeaders: TypeAlias = Sequence[tuple[str, bytes | None]]
+"""The headers of a record: pairs of a name and bytes, or None for a null."""
 
 
 class Accumulator:
@@ -107,7 +110,7 @@ class Accumulator:
         value: Any = None,
         key: Any = None,
         partition: int | None = None,
-        timestamp: int | None = None,
+        timestamp: Time | None = None,
         headers: RecordHeaders = (),
     ) -> Delivery:
         """Take a record; BufferFull, TopicUnknown, RecordTooLarge or what the guard raises says why not."""
@@ -130,7 +133,7 @@ class Accumulator:
         if timestamp is None:
             timestamp = self._time_ns() // 1_000_000
         elif timestamp.__class__ is not int or timestamp < 0:
-            raise SerializationFailed(f"{timestamp!r} is no time", hint="give milliseconds since 1970")
+            timestamp = _timestamp(timestamp)
         if headers or value.__class__ is not bytes:
             front, value, tail = _dress(key, value, headers)
             size = len(front) + len(value) + len(tail)
@@ -325,6 +328,14 @@ class Accumulator:
         # A broker does not forget what was numbered, and so this producer does not either.
         if road is not None and not any(lane.batches or lane.is_numbered for lane in road.lanes.values()):
             del self.roads[topic]
+
+
+def _timestamp(given: Any) -> int:
+    """Return the milliseconds of a datetime."""
+    if not isinstance(given, datetime) or (timestamp := time_ms(given)) < 0:
+        hint = "give milliseconds since 1970, or a datetime"
+        raise SerializationFailed(f"{given!r} is not a time", hint=hint)
+    return timestamp
 
 
 def _dress(key: bytes | None, value: Any, headers: RecordHeaders) -> tuple[bytes, bytes, bytes]:

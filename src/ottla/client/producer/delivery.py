@@ -1,4 +1,4 @@
-"""What `send` returns: a claim on the outcome of one record.
+"""What `send` returns: the result of one record, which is known later.
 
 D1  It is a tuple of batch, place and time, made for every record and kept by nobody but the caller. Whatever waiting
     needs is made when somebody waits.
@@ -10,8 +10,9 @@ import asyncio
 import logging
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ottla.client.deprecation import deprecated
 from ottla.client.errors import ClientError, WrongState
 from ottla.client.record import RecordMetadata
 
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger("ottla.client")
 NO_OFFSET = -1
 
-Done = Callable[[RecordMetadata, ClientError | None], object]
+DeliveryCallback: TypeAlias = Callable[[RecordMetadata, ClientError | None], object]
+"""A callback with the outcome of a record; the error is None when the record was written."""
 
 
 class Delivery(tuple[Any, ...]):
-    """Await it for the record's RecordMetadata, or for the error that kept it from being written."""
+    """The result of one `send`. Awaiting it returns the RecordMetadata, or raises why the record was not written."""
 
     __slots__ = ()
 
@@ -34,59 +36,60 @@ class Delivery(tuple[Any, ...]):
 
     @property
     def topic(self) -> str:
-        """Where the record goes."""
+        """The topic of the record."""
         return self[0].lane.topic  # type: ignore[no-any-return]
 
     @property
     def partition(self) -> int:
-        """Which partition it goes to."""
+        """The partition of the record."""
         return self[0].lane.partition  # type: ignore[no-any-return]
 
     @property
     def timestamp(self) -> int:
-        """The time that the record was given, in milliseconds."""
+        """The timestamp of the record, in milliseconds since 1970."""
         return self[2]  # type: ignore[no-any-return]
 
     def done(self) -> bool:
-        """Whether the outcome is known."""
+        """Return whether the outcome is known."""
         return self._place()[0].done
 
     def exception(self) -> ClientError | None:
-        """Return why the record was not written, or None when it was; WrongState while that is not known."""
+        """Return why the record was not written, or None if it was written. Raises WrongState while this is unknown."""
         batch, place = self._place()
         if not batch.done:
             raise WrongState("the record is still under way", hint="await the delivery")
         return batch.error_of(place)
 
     def metadata(self) -> RecordMetadata:
-        """Return what is known of where the record is; the offset is -1 as long as it has none."""
+        """Return where the record is stored, as far as it is known; the offset is -1 until the broker has confirmed."""
         batch, place = self._place()
         offset = NO_OFFSET if batch.base_offset < 0 else batch.base_offset + place
         time = self[2] if batch.append_time < 0 else batch.append_time
         return RecordMetadata(batch.lane.topic, batch.lane.partition, offset, time)
 
     def result(self) -> RecordMetadata:
-        """Return where the record is, or raise why it is not; WrongState while that is not known."""
+        """Return where the record was stored, or raise why it was not. Raises WrongState while this is unknown."""
         error = self.exception()
         if error is not None:
             # Many may raise the same error, and none is to hold the others' frames.
             raise error.with_traceback(None)
         return self.metadata()
 
-    def when_done(self, call: Done) -> None:
-        """Have `call(metadata, error)` called once the outcome is known; `error` is None when all is well."""
+    def add_done_callback(self, callback: Callable[["Delivery"], object]) -> None:
+        """Call `callback(delivery)` when the outcome is known, or now if it is. Its errors are logged."""
         batch, place = self._place()
+        call = partial(_call_back, callback, self)
         if batch.done:
-            self._tell(call)
+            call()
         else:
-            batch.watch(place, partial(self._tell, call))
+            batch.watch(place, call)
 
-    def _tell(self, call: Done) -> None:
-        try:
-            call(self.metadata(), self.exception())
-        except Exception:
-            # Other people's records wait behind it.
-            LOGGER.exception("a delivery callback failed")
+    @deprecated(
+        "Delivery.when_done is deprecated: use Delivery.add_done_callback, which calls with the delivery"
+    )
+    def when_done(self, call: DeliveryCallback) -> None:
+        """Call `call(metadata, error)` when the outcome is known; `error` is None if the record was written."""
+        self.add_done_callback(lambda delivery: call(delivery.metadata(), delivery.exception()))
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
         batch, place = self._place()
@@ -100,6 +103,14 @@ class Delivery(tuple[Any, ...]):
         batch, place = self._place()
         state = "under way" if not batch.done else batch.error_of(place) or f"at {self.metadata().offset}"
         return f"<Delivery {self.topic}-{self.partition} {state}>"
+
+
+def _call_back(callback: Callable[[Delivery], object], delivery: Delivery) -> None:
+    try:
+        callback(delivery)
+    except Exception:
+        # The records of others wait behind this one.
+        LOGGER.exception("a delivery callback failed")
 
 
 def _release(future: "asyncio.Future[None]") -> None:

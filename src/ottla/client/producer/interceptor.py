@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
+from ottla.client.duration import Time
 from ottla.client.errors import ClientError
 from ottla.client.record import RecordMetadata
 
@@ -14,25 +15,25 @@ LOGGER = logging.getLogger("ottla.client")
 
 
 class Outgoing(NamedTuple):
-    """A record as the program gave it, before it is serialized."""
+    """A record before it is serialized."""
 
     topic: str
     value: Any = None
     key: Any = None
     partition: int | None = None
-    timestamp: int | None = None
+    timestamp: Time | None = None
     headers: Sequence[tuple[str, bytes | None]] = ()
 
 
 class ProducerInterceptor(Protocol):
-    """What an interceptor has; either method may be left out."""
+    """The methods of an interceptor of a producer. Either may be missing."""
 
     def on_send(self, record: Outgoing) -> Outgoing:
-        """Return the record to be sent in place of this one, or the same."""
+        """Return the record to send instead of this one, or the same record."""
         ...
 
     def on_acknowledgement(self, metadata: RecordMetadata, error: ClientError | None) -> object:
-        """Hear where a record has gone, or why it was not written; the offset is -1 then."""
+        """Called with the outcome of each record. If there is an error, the offset is -1."""
         ...
 
 

@@ -21,12 +21,12 @@ _JAVA = "org.apache.kafka.clients.producer."
 
 
 class Partitioner(Protocol):
-    """A function of one's own: return the partition, or None to leave the choice to the producer."""
+    """A function that chooses the partition of a record. It returns None to leave the choice to the producer."""
 
     def __call__(
         self, topic: str, key: bytes | None, value: bytes | None, partitions: int, available: Sequence[int]
     ) -> int | None:
-        """Choose among `partitions`, numbered from 0, of which `available` have a leader."""
+        """Return a partition from 0 to `partitions` - 1. Those in `available` have a leader now."""
         ...
 
 

@@ -1,15 +1,17 @@
 """What happens to a record between the program and its bytes, where anything does: interceptors, then serializers."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Self
 
+from ottla.client.duration import Time
 from ottla.client.errors import ClientError, SerializationFailed
-from ottla.client.producer.delivery import Delivery, Done
+from ottla.client.producer.delivery import Delivery, DeliveryCallback
 from ottla.client.producer.interceptor import Interceptors, Outgoing
 from ottla.client.record import RecordMetadata
 from ottla.client.serializer import Coding
 
-Prepared = tuple[str, Any, Any, int | None, int | None, Any]
+Prepared = tuple[str, Any, Any, int | None, Time | None, Any]
 
 
 class Preparation:
@@ -20,7 +22,7 @@ class Preparation:
         key: Coding | None,
         value: Coding | None,
         interceptors: Interceptors | None,
-        on_delivery: Done | None,
+        on_delivery: DeliveryCallback | None,
     ) -> None:
         self._key = key
         self._value = value
@@ -49,7 +51,7 @@ class Preparation:
         value: Any,
         key: Any,
         partition: int | None,
-        timestamp: int | None,
+        timestamp: Time | None,
         headers: Any,
     ) -> Prepared:
         """Return the record with bytes for key and value; SerializationFailed says why there are none."""
@@ -69,7 +71,7 @@ class Preparation:
     def watch(self, delivery: Delivery) -> None:
         """Have those told who asked for it when the outcome of a record is known."""
         for call in self._told:
-            delivery.when_done(call)
+            delivery.add_done_callback(partial(_tell, call))
 
     def refused(self, record: Prepared, error: ClientError) -> None:
         """Tell interceptors of a record that was not taken."""
@@ -81,6 +83,10 @@ class Preparation:
         """Tell interceptors that there will be no more records."""
         if self._interceptors is not None:
             self._interceptors.close()
+
+
+def _tell(call: DeliveryCallback, delivery: Delivery) -> None:
+    call(delivery.metadata(), delivery.exception())
 
 
 def _encode(coding: Coding, what: str, topic: str, headers: Any, data: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The producer: takes records, sends them in batches, and says what became of each.
+"""The producer: sends records in batches, and tells the outcome of each.
 
     async with Producer("localhost:9092") as producer:
         delivery = await producer.send("greetings", b"hello")
@@ -16,11 +16,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from ottla.client.cluster import Leader
+from ottla.client.consumer.listener import GroupMetadata
+from ottla.client.deprecation import deprecated, renamed_durations
 from ottla.client.doors import Doors
+from ottla.client.duration import Duration, Time, seconds
 from ottla.client.errors import BufferFull, ClientError, Closed, MustAbort, TimedOut, TopicUnknown, WrongState
 from ottla.client.producer.accumulator import RecordHeaders
 from ottla.client.producer.delivery import LOGGER, Delivery
-from ottla.client.producer.offsets import GroupMember, GroupMetadata
+from ottla.client.producer.offsets import GroupMember
 from ottla.client.producer.parts import Parts
 from ottla.client.producer.tally import Statistics
 from ottla.client.producer.transaction import State, again
@@ -32,8 +35,8 @@ from ottla.client.settings import resolve
 class Producer:
     """Sends records to topics. Open it with `async with`, or with `open` and `close`.
 
-    Settings are Kafka's, given in a mapping under Kafka's names or as keywords with underscores. SettingError says what
-    cannot be.
+    Settings are Kafka's: `settings` has them under Kafka's names, keywords have underscores for the dots. Raises
+    SettingError for a name that does not exist or a value that is not allowed.
     """
 
     _doors = Doors()  # the system's, unless a subclass has others
@@ -65,12 +68,15 @@ class Producer:
 
     # Life
 
-    async def open(self) -> None:
-        """Reach a broker, which `async with` does too. NoBroker when none answers within `max.block.ms`."""
+    async def open(self) -> Self:
+        """Connect to a broker; `async with` does this too.
+
+        Raises NoBroker if no broker answers within max.block.ms.
+        """
         if self._closing is not None:
             raise Closed("the producer is closed", hint="make another")
         if self._is_open:
-            return
+            return self
         try:
             await self._cluster.open(self._terms.block_s * 1000)
         except BaseException:
@@ -78,21 +84,24 @@ class Producer:
             raise
         self._is_open = True
         self._sender.open()
+        return self
 
-    async def close(self, timeout_ms: float | None = None) -> None:
-        """Send what was taken, wait for the answers, abort a transaction that is open, and hang up.
+    @renamed_durations("timeout_ms", timeout_ms="timeout")
+    async def close(self, *, timeout: Duration | None = None) -> None:
+        """Send all records, wait for the outcomes, abort an open transaction, and disconnect.
 
-        What is not done after `timeout_ms` fails with Closed; without one, `delivery.timeout.ms` is the limit.
+        Records that have no outcome after `timeout` fail with Closed. Without a timeout, delivery.timeout.ms is the
+        limit.
         """
         if self._closing is None:
-            self._closing = asyncio.create_task(self._close(timeout_ms))
+            self._closing = asyncio.create_task(self._close(None if timeout is None else seconds(timeout)))
         await asyncio.shield(self._closing)
 
-    async def _close(self, timeout_ms: float | None) -> None:
+    async def _close(self, timeout_s: float | None) -> None:
         self._accumulator.seal_all()
         try:
             if self._is_open:
-                async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
+                async with asyncio.timeout(timeout_s):
                     await self._finish()
         except TimeoutError:
             LOGGER.warning("the producer was closed before all records were sent")
@@ -138,14 +147,13 @@ class Producer:
         value: Any = None,
         key: Any = None,
         partition: int | None = None,
-        timestamp: int | None = None,
+        timestamp: Time | None = None,
         headers: RecordHeaders = (),
     ) -> Delivery:
-        """Take a record if that is possible without waiting.
+        """Add a record to a batch without waiting, and return its Delivery.
 
-        TopicUnknown when nothing was sent to the topic before, BufferFull when there is no room; either may be
-        answered by `await send`. RecordTooLarge, SerializationFailed, Closed and, with transactions, WrongState,
-        MustAbort and Fenced as with `send`.
+        Raises TopicUnknown if nothing was sent to the topic before, and BufferFull if the buffer has no room; `send`
+        waits in both cases. Raises the other errors of `send` as well.
         """
         preparation = self._preparation
         if preparation is None:
@@ -165,14 +173,18 @@ class Producer:
         value: Any = None,
         key: Any = None,
         partition: int | None = None,
-        timestamp: int | None = None,
+        timestamp: Time | None = None,
         headers: RecordHeaders = (),
     ) -> Delivery:
-        """Take a record, and return a Delivery, which can be awaited for where the record has gone.
+        """Add a record to a batch, and return its Delivery, which knows the outcome later.
 
-        Waits for metadata and for room, up to `max.block.ms`: TimedOut or Refused says that the topic is not to be
-        had, BufferFull that there is no room. RecordTooLarge and SerializationFailed blame the record; Closed the
-        caller; WrongState, MustAbort and Fenced speak of the transaction.
+        `timestamp` is in milliseconds since 1970, or a datetime; without one it is the current time. Without a
+        partition, the key or the partitioner chooses it.
+
+        Waits up to max.block.ms for metadata of the topic and for room in the buffer. Raises TimedOut or Refused if
+        there is no metadata, BufferFull if there is no room, RecordTooLarge or SerializationFailed if the record is
+        wrong, and Closed. With transactions, raises WrongState if none is open, MustAbort if it has failed, and Fenced
+        if another producer has the same transactional.id.
         """
         preparation = self._preparation
         if preparation is None:
@@ -198,33 +210,49 @@ class Producer:
             await asyncio.sleep(0)
         return delivery
 
+    async def send_and_wait(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp: Time | None = None,
+        headers: RecordHeaders = (),
+    ) -> RecordMetadata:
+        """Send a record, wait until it is written, and return where it was stored.
+
+        Raises the errors of `send` and of its Delivery.
+        """
+        return await (await self.send(topic, value, key, partition, timestamp, headers))
+
+    @deprecated("Producer.deliver is deprecated: use Producer.send_and_wait")
     async def deliver(
         self,
         topic: str,
         value: Any = None,
         key: Any = None,
         partition: int | None = None,
-        timestamp: int | None = None,
+        timestamp: Time | None = None,
         headers: RecordHeaders = (),
     ) -> RecordMetadata:
-        """Send a record and wait until it is written; raises what `send` or its Delivery raise."""
-        return await (await self.send(topic, value, key, partition, timestamp, headers))
+        """Send a record and wait until it is written. Deprecated: use `send_and_wait`."""
+        return await self.send_and_wait(topic, value, key, partition, timestamp, headers)
 
     async def flush(self) -> None:
-        """Have everything leave at once that was sent before, and wait until the outcome of all of it is known.
+        """Send all waiting records now, and wait until the outcome of each is known.
 
-        It does not raise what went wrong with records: their deliveries do.
+        Does not raise the errors of records: their deliveries do.
         """
         self._check_open()
         await self._sender.flush()
 
     async def partitions_for(self, topic: str) -> dict[int, Leader]:
-        """Return the partitions of a topic and who leads them. Refused or TimedOut says why it is not to be had."""
+        """Return the partitions of a topic, each with its leader and replicas. Raises Refused or TimedOut."""
         self._check_open()
         return dict((await self._cluster.topic(topic, self._terms.block_s * 1000)).leaders)
 
     def statistics(self) -> Statistics:
-        """Return what was done so far, and how things stand."""
+        """Return counts since the producer was opened, and the current state of its buffer."""
         counts, accumulator = self._counts.copy(), self._accumulator
         counts.records_failed += accumulator.dropped
         counts.buffer_bytes_free = accumulator.memory.free
@@ -236,28 +264,28 @@ class Producer:
     # Transactions
 
     async def init_transactions(self) -> None:
-        """Become the one producer of this `transactional.id`: once, before the first transaction.
+        """Register this producer under its transactional.id. Call it once, before the first transaction.
 
-        Transactions of an earlier one are ended, and it is fenced. TimedOut after `max.block.ms`: call it again to go
-        on waiting. Refused when it is not allowed.
+        Open transactions of an earlier producer with the same id are aborted, and that producer is fenced. Raises
+        TimedOut after max.block.ms, and the call can then be repeated. Raises Refused if it is not allowed.
         """
         self._check_open()
         await self._transactions().initialize()
 
     def begin_transaction(self) -> None:
-        """Open a transaction. WrongState when one is open, MustAbort when one has failed, Fenced when it is over."""
+        """Begin a transaction. Raises WrongState if one is open, MustAbort if one has failed, and Fenced."""
         self._check_open()
         self._transactions().begin()
 
-    async def send_offsets(
+    async def send_offsets_to_transaction(
         self,
         offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
         group_metadata: GroupMetadata | str,
     ) -> None:
-        """Make a group's offsets part of the transaction: they count if, and when, it is committed.
+        """Add offsets of a consumer group to the transaction. They are committed together with its records.
 
-        `group_metadata` is the consumer's, or the name of a group that nobody is a member of. MustAbort when the group
-        has moved on.
+        `group_metadata` is that of the consumer, or the id of a group without members. Raises MustAbort if the group
+        was rebalanced meanwhile.
         """
         self._check_open()
         given = {
@@ -266,28 +294,38 @@ class Producer:
         }
         await self._transactions().send_offsets(given, GroupMember.of(group_metadata))
 
-    async def commit_transaction(self) -> None:
-        """Send what was taken, and have all of the transaction count.
+    @deprecated("Producer.send_offsets is deprecated: use Producer.send_offsets_to_transaction")
+    async def send_offsets(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        group_metadata: GroupMetadata | str,
+    ) -> None:
+        """Add offsets to the transaction. Deprecated: use `send_offsets_to_transaction`."""
+        await self.send_offsets_to_transaction(offsets, group_metadata)
 
-        MustAbort when a record or an offset was not written, Fenced when another producer has taken over. TimedOut
-        after `max.block.ms`: call it again to go on waiting, since it may be committed any moment.
+    async def commit_transaction(self) -> None:
+        """Send all records of the transaction, and commit it.
+
+        Raises MustAbort if a record or an offset was not written, and Fenced if another producer has the same
+        transactional.id. Raises TimedOut after max.block.ms; the transaction may be committed nevertheless, and the
+        call can be repeated to wait for it.
         """
         self._check_open()
         await self._transactions().commit()
         self._counts.transactions_committed += 1
 
     async def abort_transaction(self) -> None:
-        """Have nothing of the transaction count. Records that were not sent yet fail with Aborted."""
+        """Abort the transaction. Its records that were not sent yet fail with Aborted."""
         self._check_open()
         await self._transactions().abort()
         self._counts.transactions_aborted += 1
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Self]:
-        """Open a transaction that is committed at the end of the block, and aborted when an error leaves it.
+        """Begin a transaction that is committed at the end of the block, and aborted if the block raises.
 
-        What `commit_transaction` raises is raised; after MustAbort the transaction is aborted, so that the
-        block can be tried again.
+        Calls `init_transactions` first, if nobody has. Raises the errors of `commit_transaction`; after MustAbort the
+        transaction is aborted, and the block can be repeated.
         """
         await self._begin()
         try:
@@ -342,7 +380,7 @@ class Producer:
         value: Any,
         key: Any,
         partition: int | None,
-        timestamp: int | None,
+        timestamp: Time | None,
         headers: RecordHeaders,
     ) -> Delivery:
         """Take a record that could not be taken at once."""

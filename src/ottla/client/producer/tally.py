@@ -1,4 +1,4 @@
-"""What a producer has done so far."""
+"""The counts of a producer."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -6,50 +6,50 @@ from typing import Self
 
 @dataclass(slots=True)
 class Statistics:
-    """Counts since the producer was opened, and how things stand now. Times are in seconds, sizes in bytes."""
+    """Counts since the producer was opened, and its current state. Times are in seconds, sizes in bytes."""
 
     records_sent: int = 0
     """Records that brokers have acknowledged, or that were sent with acks=0."""
     records_failed: int = 0
     """Records that were not written."""
     bytes_sent: int = 0
-    """Batches with their headers, compressed, repetitions included."""
+    """Size of batches as they were sent: compressed, with headers, retries included."""
     bytes_plain: int = 0
-    """The same before compression, without repetitions."""
+    """Size of batches before compression, without retries."""
     bytes_compressed: int = 0
-    """The same after compression, without repetitions."""
+    """Size of batches after compression, without retries."""
     batches_sent: int = 0
-    """Batches, repetitions included."""
+    """Batches, retries included."""
     batches_retried: int = 0
     """Batches sent again."""
     batches_split: int = 0
-    """Batches that a broker found too large."""
+    """Batches that were split because a broker found them too large."""
     batches_expired: int = 0
-    """Batches that had had their time."""
+    """Batches that reached delivery.timeout.ms."""
     requests: int = 0
     """Produce requests."""
     request_seconds: float = 0.0
-    """Time between requests and their answers, in all."""
+    """Time between requests and their answers, in total."""
     request_seconds_max: float = 0.0
     """The longest of them."""
     queue_seconds: float = 0.0
-    """Time between the first record of a batch and its leaving, in all."""
+    """Time between the first record of a batch and its first request, in total."""
     queue_seconds_max: float = 0.0
     """The longest of them."""
     throttle_seconds: float = 0.0
-    """Time for which brokers have asked for patience, in all."""
+    """Time for which brokers have throttled the producer, in total."""
     transactions_committed: int = 0
     """Transactions that were committed."""
     transactions_aborted: int = 0
     """Transactions that were aborted."""
     buffer_bytes: int = 0
-    """What `buffer.memory` allows."""
+    """The size of the buffer (buffer.memory)."""
     buffer_bytes_free: int = 0
-    """What is free of it now."""
+    """The free part of the buffer now."""
     waiting: int = 0
-    """Calls that wait for room now."""
+    """Calls that wait for room in the buffer now."""
     batches_pending: int = 0
-    """Batches under way now."""
+    """Batches without an outcome now."""
     requests_in_flight: int = 0
     """Produce requests without an answer now."""
 

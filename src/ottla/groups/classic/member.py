@@ -57,6 +57,11 @@ class Member(NamedTuple):
         )
 
     @property
+    def description_cost(self) -> int:
+        """How much there is to say of it, in members of which there is little."""
+        return 1 + self.size_bytes // 2_048
+
+    @property
     def waits(self) -> bool:
         """Whether the member sits in a request of its own, which is as good as a heartbeat."""
         return not self.is_new and (self.join is not None or self.sync is not None)

@@ -20,6 +20,7 @@ from ottla.groups.consumer.member import ClassicTraits, Member, MemberState
 from ottla.groups.consumer.regex import RegexChange
 from ottla.groups.consumer.succession import take_over
 from ottla.groups.consumer.turn import Turn
+from ottla.groups.member_limits import admit, check_names
 from ottla.replicated.decision import Decision
 from ottla.replicated.keyed import Client, KeyedRecord
 from ottla.wire.errors import BrokerError, ErrorCode, ProtocolError
@@ -61,9 +62,11 @@ def join(
         raise IdRequired(member_id)
     out: list[KeyedRecord] = []
     wish = _subscription(request)
+    check_names("The subscription", wish.topics)
     holder = group.static_member(request.group_instance_id)
     before = _member(group, request, member_id, holder, out)
     after = _updated(before, request, wish, client)
+    admit(desk.shelf, after.size_bytes - before.size_bytes, now)
     turn = Turn(desk, group, now, out)
     renamed, change = turn.subscribe(before, after)
     news = renamed or change is not RegexChange.NONE
@@ -86,7 +89,7 @@ def join(
         after = turn.reconcile(after, target_epoch, target, owned, resubscribed=news)
         desk.await_heartbeat(group.id, after.id, now, request.session_timeout_ms)
         desk.await_sync(group.id, after.id, now, after.rebalance_timeout_ms)
-    desk.cancel(group.id, after.id, "join")
+    desk.has_joined(group.id, after.id, out)
     response = JoinGroupResponse(
         member_id=after.id,
         generation_id=after.epoch,
@@ -156,7 +159,7 @@ def leave(desk: Desk, request: LeaveGroupRequest, version: int, now: int) -> Dec
             leaving[member.id] = member
             outcomes.append(outcome(each))
     out = fence(desk, group, list(leaving.values()), now)
-    return Decision(leave_response(outcomes, version), tuple(out))
+    return Decision(leave_response(outcomes, version), tuple(out), any_length=True)
 
 
 def _check_session(desk: Desk, request: JoinGroupRequest) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from ottla.groups.consumer.desk import Desk
 from ottla.groups.consumer.group import ConsumerGroup, preferred
 from ottla.groups.consumer.member import Member
+from ottla.groups.description import ALL, some
 from ottla.groups.topics import TopicsView
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.consumer_group_describe import ConsumerGroupDescribeResponse
@@ -14,8 +15,8 @@ Assignment = ConsumerGroupDescribeResponse.Assignment
 TopicPartitions = ConsumerGroupDescribeResponse.TopicPartitions
 
 
-def describe(desk: Desk, group_id: str) -> DescribedGroup:
-    """Describe one group; why it can not be is said in its place."""
+def describe(desk: Desk, group_id: str, members: slice = ALL) -> DescribedGroup:
+    """Describe one group, with some of its members; why it can not be is said in its place."""
     if not group_id:
         return DescribedGroup(group_id="", error_code=ErrorCode.INVALID_GROUP_ID)
     try:
@@ -28,7 +29,7 @@ def describe(desk: Desk, group_id: str) -> DescribedGroup:
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
         assignor_name=preferred(group.assignors, desk.assignors[0]),
-        members=[_member(desk, group, member) for member in group.members.values()],
+        members=[_member(desk, group, member) for member in some(group, members)],
     )
 
 

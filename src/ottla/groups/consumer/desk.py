@@ -3,10 +3,11 @@
 T1  A member is heard from within its session, or it is out.
 T2  A member gives up what it is told to within its rebalance timeout, or it is out. One that has is not late when the
     time is up: its timer is not cancelled before, since the journal may refuse the record that says so.
-T3  A classic member joins within its rebalance timeout once it is told to, and then syncs, or it is out.
+T3  A classic member joins within its rebalance timeout once it is told to, and then syncs, or it is out. It has joined
+    once the journal has taken the records of that.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 from ottla.groups.assignors.table import offered
@@ -14,6 +15,7 @@ from ottla.groups.consumer.digest import Digests
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.consumer.member import Member
 from ottla.groups.shelf import Shelf, TimerKey
+from ottla.replicated.keyed import KeyedRecord
 from ottla.wire.errors import BrokerError, ErrorCode
 
 # Compiles a regular expression into a test of whole names; ValueError says why it is none.
@@ -23,7 +25,7 @@ Match = Callable[[str], Callable[[str], bool]]
 class Desk:
     """One partition's consumer groups, as commands see them."""
 
-    __slots__ = ("arrivals", "assignors", "digests", "match", "matching", "shelf")
+    __slots__ = ("_joined", "arrivals", "assignors", "digests", "match", "matching", "shelf")
 
     def __init__(self, shelf: Shelf, match: Match) -> None:
         self.shelf = shelf
@@ -31,6 +33,7 @@ class Desk:
         self.matching: dict[str, Any] = {}  # by group: the names that are being held against its expressions
         self.digests = Digests(shelf.topics)
         self.arrivals = Arrivals(shelf)
+        self._joined: tuple[KeyedRecord, TimerKey] | None = None  # whose timer ends with this record
         self.assignors = offered(shelf.values["group.consumer.assignors"])
 
     @property
@@ -71,6 +74,20 @@ class Desk:
     def await_sync(self, group_id: str, member_id: str, now: int, timeout_ms: int) -> None:
         """Give a classic member that has joined some time to fetch its assignment."""
         self.shelf.timers.set(_key(group_id, "sync", member_id), now + timeout_ms)
+
+    def has_joined(self, group_id: str, member_id: str, records: Sequence[KeyedRecord]) -> None:
+        """Wait no longer for a classic member to join, once these records of that are applied."""
+        if records:
+            self._joined = records[0], _key(group_id, "join", member_id)
+        else:
+            self.cancel(group_id, member_id, "join")
+
+    def applied(self, record: KeyedRecord) -> None:
+        """Cancel the timer that ends with this record."""
+        joined = self._joined
+        if joined is not None and joined[0] is record:
+            self.shelf.timers.cancel(joined[1])
+            self._joined = None
 
     def cancel(self, group_id: str, member_id: str, what: str) -> None:
         """Cancel one of a member's timers."""

@@ -136,10 +136,12 @@ class ConsumerGroup(EpochGroup[Member]):
             subscription.add(self.counts, resolved.topics, regexes=1)
 
     def _count(self, member: Member) -> None:
+        self.held_bytes += member.size_bytes
         subscription.add(self.counts, member.topics, names=1)
         self._tally(member, 1)
 
     def _uncount(self, member: Member) -> None:
+        self.held_bytes -= member.size_bytes
         subscription.add(self.counts, member.topics, names=-1)
         self._tally(member, -1)
         for holding in (member.assigned, member.revoking):

@@ -7,6 +7,7 @@ L2  What is wrong with a request is said in its answer; the commands of classic 
 from collections.abc import Iterable
 
 from ottla.groups.classic.answers import refused_join, refused_sync
+from ottla.groups.classic.joining import bytes_of
 from ottla.groups.classic.leaving import leave_response, leavers, outcome
 from ottla.groups.classic.member import Waiting
 from ottla.groups.consumer import classic_member
@@ -19,6 +20,8 @@ from ottla.groups.consumer.heartbeat import heartbeat, leave
 from ottla.groups.consumer.member import LEAVES, LEAVES_FOR_NOW, Member, MemberState
 from ottla.groups.consumer.regex import resolve
 from ottla.groups.consumer.request import check_request
+from ottla.groups.description import ALL
+from ottla.groups.member_limits import SAID_BYTES_MAX
 from ottla.groups.shelf import Shelf, TimerKey
 from ottla.replicated.decision import Decision
 from ottla.replicated.keyed import Answer, Client, KeyedRecord
@@ -55,9 +58,9 @@ class ConsumerGroups:
                 ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
             )
 
-    def describe(self, group_ids: Iterable[str]) -> list[DescribedGroup]:
+    def describe(self, group_ids: Iterable[str], members: slice = ALL) -> list[DescribedGroup]:
         """Serve ConsumerGroupDescribe, versions 0 and 1; which operations are allowed is the caller's to add."""
-        return [describe(self._desk, group_id) for group_id in group_ids]
+        return [describe(self._desk, group_id, members) for group_id in group_ids]
 
     def classic_join(
         self, request: JoinGroupRequest, version: int, client: Client, token: int, now: int
@@ -71,7 +74,9 @@ class ConsumerGroups:
         except BrokerError as error:
             named = request.member_id if error.code is ErrorCode.INVALID_SESSION_TIMEOUT else ""
             return _answer(refused_join(waiting, error.code, named))
-        return Decision(None, tuple(records), (Answer(token, response),))
+        # With it go targets, or a whole group that is classic again; what the member itself says has a limit.
+        any_length = bytes_of(request) <= SAID_BYTES_MAX
+        return Decision(None, tuple(records), (Answer(token, response),), any_length=any_length)
 
     def classic_sync(self, request: SyncGroupRequest, version: int, token: int, now: int) -> Decision[None]:
         """Serve SyncGroup for a consumer group with members; answered by an `Answer(token, SyncGroupResponse)`."""
@@ -101,6 +106,7 @@ class ConsumerGroups:
     def apply(self, record: KeyedRecord) -> None:
         """Take in one of the records of consumer groups."""
         fold(self._desk.shelf.groups, record)
+        self._desk.applied(record)
 
     def lead(self, now: int) -> Decision[None]:
         """Begin to lead: all members have a whole session to be heard from, and time to give up what they must."""

@@ -3,6 +3,8 @@
 B1  A heartbeat takes three steps: what the member wants, what it shall have, what it has. One that changes nothing
     takes none of them, and writes nothing.
 B2  The answer holds the member's assignment when it joins, when it says everything, and when it has changed.
+B3  What a member says of itself is bounded (`member_limits.py`), and what follows from that for all the others of its
+    group is one step, however long its records are.
 """
 
 from dataclasses import replace
@@ -19,6 +21,7 @@ from ottla.groups.consumer.request import is_full
 from ottla.groups.consumer.succession import take_over
 from ottla.groups.consumer.turn import Turn
 from ottla.groups.group import Kind
+from ottla.groups.member_limits import admit
 from ottla.replicated.decision import Decision, Effect
 from ottla.replicated.keyed import Client, KeyedRecord
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -47,6 +50,8 @@ def heartbeat(
     owned = _owned(request)
     before = _member(group, request, request.member_id or uuid_text(desk.shelf.unique()), owned, out)
     after = _updated(before, request, client)
+    if after.topics is not before.topics:
+        admit(desk.shelf, after.size_bytes - before.size_bytes, now)
     turn = Turn(desk, group, now, out)
     renamed, change = turn.subscribe(before, after)
     news = renamed or change is RegexChange.RESOLVED
@@ -62,7 +67,7 @@ def heartbeat(
     )
     if joins or after.assigned != before.assigned or is_full(request):
         response.assignment = _assignment(after.assigned)
-    return Decision(response, tuple(out), tuple(after_commit))
+    return Decision(response, tuple(out), tuple(after_commit), any_length=True)
 
 
 def leave(desk: Desk, request: ConsumerGroupHeartbeatRequest, now: int) -> Decision[Response]:
@@ -80,7 +85,7 @@ def leave(desk: Desk, request: ConsumerGroupHeartbeatRequest, now: int) -> Decis
             reply = Response(member_id=member.id, member_epoch=LEAVES_FOR_NOW)
             return Decision(reply, (records.current(group.id, away),))
     reply = Response(member_id=member_id, member_epoch=epoch)
-    return Decision(reply, tuple(fence(desk, group, [member], now)))
+    return Decision(reply, tuple(fence(desk, group, [member], now)), any_length=True)
 
 
 def _found(desk: Desk, group_id: str) -> ConsumerGroup:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
+from ottla.groups.member_limits import names_bytes
 from ottla.wire.records.consumer_group import (
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,
@@ -66,6 +67,18 @@ class Member:
         """Return the epoch in which the member got a partition that it holds or gives up; None for neither."""
         found = self.assigned.get(topic_id, {}).get(partition)
         return found if found is not None else self.revoking.get(topic_id, {}).get(partition)
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes it holds: of what it wants, and of what it said as a classic member."""
+        said = () if self.classic is None else self.classic.supported_protocols
+        return names_bytes(self.topics) + sum([len(each.metadata) for each in said])
+
+    @property
+    def description_cost(self) -> int:
+        """How much there is to say of it, in members of which there is little."""
+        held = sum(map(len, self.assigned.values())) + sum(map(len, self.revoking.values()))
+        return 1 + (len(self.topics) + 2 * held) // 20
 
     def with_subscription(self, value: ConsumerGroupMemberMetadataValue) -> "Member":
         """Return the member as a record describes it."""

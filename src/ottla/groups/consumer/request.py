@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ottla.groups.consumer.member import LEAVES, LEAVES_FOR_NOW
+from ottla.groups.member_limits import check_names
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
@@ -18,6 +19,8 @@ def check_request(request: ConsumerGroupHeartbeatRequest, version: int, assignor
     _check_filled(request.group_id, "GroupId can't be empty.")
     _check_filled(request.instance_id, "InstanceId can't be empty.")
     _check_filled(request.rack_id, "RackId can't be empty.")
+    if request.subscribed_topic_names:
+        check_names("SubscribedTopicNames", request.subscribed_topic_names)
     if epoch == 0:
         _check_join(request)
     elif epoch == LEAVES_FOR_NOW:

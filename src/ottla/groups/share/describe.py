@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from ottla.groups.description import ALL, some
 from ottla.groups.share.desk import Desk
 from ottla.groups.share.member import Member
 from ottla.wire.errors import BrokerError, ErrorCode
@@ -31,8 +32,8 @@ _Found = ReadShareGroupStateSummaryResponse.ReadStateSummaryResult.PartitionResu
 EndOffset = int | BrokerError
 
 
-def describe(desk: Desk, group_id: str) -> Described:
-    """Return a group with its members; one that is not there with an error."""
+def describe(desk: Desk, group_id: str, members: slice = ALL) -> Described:
+    """Return a group with some of its members; one that is not there with an error."""
     if not group_id.strip():
         return Described(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
     try:
@@ -45,7 +46,7 @@ def describe(desk: Desk, group_id: str) -> Described:
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
         assignor_name=ASSIGNOR,
-        members=[_member(desk, group.members[member_id]) for member_id in sorted(group.members)],
+        members=[_member(desk, member) for member in some(group, members)],
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ottla.groups.assignors.spec import Assignment
 from ottla.groups.epochs import EpochGroup
 from ottla.groups.group import Kind
+from ottla.groups.member_limits import names_bytes
 from ottla.groups.share import records
 from ottla.groups.share.member import Member
 from ottla.replicated.keyed import KeyedRecord
@@ -68,14 +69,19 @@ class ShareGroup(EpochGroup[Member]):
 
     def put(self, member: Member) -> None:
         """Take a member in, or in place of what it was."""
-        if member.id in self.members:
-            _count(self.counts, self.members[member.id], -1)
+        before = self.members.get(member.id)
+        if before is not None:
+            self.held_bytes -= names_bytes(before.topics)
+            _count(self.counts, before, -1)
         self.members[member.id] = member
+        self.held_bytes += names_bytes(member.topics)
         _count(self.counts, member, 1)
 
     def remove(self, member_id: str) -> None:
         """Let a member go."""
-        _count(self.counts, self.members.pop(member_id), -1)
+        member = self.members.pop(member_id)
+        self.held_bytes -= names_bytes(member.topics)
+        _count(self.counts, member, -1)
 
     def set_target(self, member_id: str, assignment: Assignment | None) -> None:
         """Note what a member shall read; None when it is to go."""

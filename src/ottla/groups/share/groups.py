@@ -9,6 +9,7 @@ S2  State changes in `apply` alone, record by record; a record of a group that i
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any
 
+from ottla.groups.description import ALL
 from ottla.groups.epochs import group_of
 from ottla.groups.group import Kind
 from ottla.groups.share import heartbeat as beat
@@ -30,7 +31,7 @@ from ottla.groups.share.progress import Progress, Topic
 from ottla.groups.shelf import Shelf, TimerKey
 from ottla.replicated.decision import Decision
 from ottla.replicated.keyed import Client, KeyedRecord
-from ottla.replicated.steps import RECORD_COST, Piece, Steps, in_steps
+from ottla.replicated.steps import Piece, Steps, cost_of, in_steps
 from ottla.wire.message import Message
 from ottla.wire.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
 from ottla.wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
@@ -101,9 +102,9 @@ class ShareGroups:
             return beat.leave(self._desk, request.group_id, request.member_id)
         return beat.heartbeat(self._desk, request, client, now)
 
-    def describe(self, group_ids: Iterable[str]) -> list[Described]:
+    def describe(self, group_ids: Iterable[str], members: slice = ALL) -> list[Described]:
         """Serve ShareGroupDescribe for groups of this partition."""
-        return [describe(self._desk, group_id) for group_id in group_ids]
+        return [describe(self._desk, group_id, members) for group_id in group_ids]
 
     def summary_request(self, asked: AskedOffsets) -> Decision[ReadShareGroupStateSummaryRequest]:
         """Begin to serve DescribeShareGroupOffsets for a group: return what to ask the share coordinators."""
@@ -179,7 +180,7 @@ class ShareGroups:
             if found:
                 # What a group knows of its topics is one record.
                 wanted = (records.progress(group.id, progress.without(found)),)
-                yield RECORD_COST + _TOPIC_COST * progress.topic_count, wanted
+                yield cost_of(group.id) + _TOPIC_COST * progress.topic_count, wanted
             else:
                 yield progress.topic_count, ()
 

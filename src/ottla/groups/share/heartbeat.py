@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ottla.groups.assignors.spec import Assignment, Subscriber
+from ottla.groups.member_limits import admit, check_names, names_bytes
 from ottla.groups.share import records
 from ottla.groups.share.desk import Desk
 from ottla.groups.share.effects import InitializeState
@@ -41,6 +42,7 @@ def check(request: Request) -> None:
         raise BrokerError(ErrorCode.INVALID_REQUEST, "MemberEpoch is invalid.")
     if request.member_epoch == JOINS and not request.subscribed_topic_names:
         raise BrokerError(ErrorCode.INVALID_REQUEST, "SubscribedTopicNames must be set in first request.")
+    check_names("SubscribedTopicNames", request.subscribed_topic_names or ())
 
 
 def heartbeat(desk: Desk, request: Request, client: Client, now: int) -> Decision[Response]:
@@ -49,6 +51,8 @@ def heartbeat(desk: Desk, request: Request, client: Client, now: int) -> Decisio
     group = desk.find_or_new(request.group_id) if joins else desk.find(request.group_id)
     before = _member(desk, group, request)
     after = before.reported(request, client)
+    if after.topics is not before.topics:
+        admit(desk.shelf, names_bytes(after.topics) - names_bytes(before.topics), now)
     out: list[KeyedRecord] = []
     if after != before:
         out.append(records.subscription(group.id, after))
@@ -75,14 +79,15 @@ def heartbeat(desk: Desk, request: Request, client: Client, now: int) -> Decisio
     if joins or request.subscribed_topic_names is not None or after.assigned != before.assigned:
         response.assignment = _assignment(after.assigned)
     asked = _ask_for_state(desk, group, epoch, counts, now, out)
-    return Decision(response, tuple(out), asked)
+    return Decision(response, tuple(out), asked, any_length=True)
 
 
 def leave(desk: Desk, group_id: str, member_id: str) -> Decision[Response]:
     """Let a member go for good."""
     group = desk.find(group_id)
     member = group.member(member_id)
-    return Decision(Response(member_id=member_id, member_epoch=LEAVES), tuple(fence(desk, group, member)))
+    response = Response(member_id=member_id, member_epoch=LEAVES)
+    return Decision(response, tuple(fence(desk, group, member)), any_length=True)
 
 
 def fence(desk: Desk, group: ShareGroup, member: Member) -> list[KeyedRecord]:

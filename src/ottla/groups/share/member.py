@@ -28,6 +28,11 @@ class Member:
     topics: frozenset[str] = frozenset()
     assigned: Mapping[bytes, frozenset[int]] = field(default_factory=dict)
 
+    @property
+    def description_cost(self) -> int:
+        """How much there is to say of it, in members of which there is little."""
+        return 1 + (len(self.topics) + sum(map(len, self.assigned.values()))) // 20
+
     def reported(self, request: ShareGroupHeartbeatRequest, client: Client) -> "Member":
         """Return the member with what a heartbeat says of it; what that leaves out stays."""
         names = request.subscribed_topic_names

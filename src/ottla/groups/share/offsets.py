@@ -138,7 +138,8 @@ class Offsets:
                     if error is not None:
                         answer.error_code, answer.error_message = error.error_code, error.error_message
             answers = (Answer(token, reply),)
-        return Decision(None, self._settled(group_id, partitions, failed=bool(errors)), answers)
+        settled = self._settled(group_id, partitions, failed=bool(errors))
+        return Decision(None, settled, answers, any_length=True)
 
     def deleted(self, group_id: str, response: DeleteShareGroupStateResponse, token: int) -> Decision[None]:
         """Learn what became of a `DeleteState`; a topic of which a partition is left stays on the way out."""
@@ -156,7 +157,8 @@ class Offsets:
         group = self._desk.find(group_id)
         if not done or group.progress is None:
             return Decision(None, (), answer)
-        return Decision(None, (records.progress(group_id, group.progress.deletion_done(done)),), answer)
+        record = records.progress(group_id, group.progress.deletion_done(done))
+        return Decision(None, (record,), answer, any_length=True)
 
     def delete_all(self, group_id: str) -> Decision[DeleteShareGroupStateRequest | None]:
         """Return what has to be deleted at the share coordinators before the group may be; None when nothing has."""
@@ -172,7 +174,7 @@ class Offsets:
         progress, topics = group.progress.all_deleting(again)
         partitions = {topic_id: topic.partitions for topic_id, topic in topics.items()}
         request = delete_request(group_id, partitions) if partitions else None
-        return Decision(request, (records.progress(group_id, progress),))
+        return Decision(request, (records.progress(group_id, progress),), any_length=True)
 
     def forget(self, token: int) -> None:
         """Let an answer that nobody waits for any more go."""

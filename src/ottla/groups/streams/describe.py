@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from ottla.groups.description import ALL, some
 from ottla.groups.streams.assignor import NAME as ASSIGNOR
 from ottla.groups.streams.desk import Desk
 from ottla.groups.streams.group import StreamsGroup
@@ -17,8 +18,8 @@ _Response = StreamsGroupDescribeResponse
 _NOT_REQUESTED, _NOT_STORED = 0, 1
 
 
-def describe(desk: Desk, group_id: str, *, described: bool = False) -> DescribedGroup:
-    """Describe one group; why it can not be is said in its place."""
+def describe(desk: Desk, group_id: str, members: slice = ALL, *, described: bool = False) -> DescribedGroup:
+    """Describe one group, with some of its members; why it can not be is said in its place."""
     if not group_id:
         return DescribedGroup(group_id="", error_code=ErrorCode.INVALID_GROUP_ID)
     try:
@@ -30,8 +31,8 @@ def describe(desk: Desk, group_id: str, *, described: bool = False) -> Described
         group_state=group.state,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        topology=None if group.topology is None else _topology(group, group.topology),
-        members=[_member(group, member) for member in group.members.values()],
+        topology=None if group.topology is None or members.start else _topology(group, group.topology),
+        members=[_member(group, member) for member in some(group, members)],
         topology_description_status=_NOT_STORED if described else _NOT_REQUESTED,
         assignor_name=ASSIGNOR,
     )

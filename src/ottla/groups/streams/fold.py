@@ -39,7 +39,7 @@ def _group(groups: Groups, group: StreamsGroup, _: Any, value: Any) -> None:
 
 
 def _topology(_: Groups, group: StreamsGroup, __: Any, value: Any) -> None:
-    group.topology = None if value is None else Topology(value)
+    group.put_topology(None if value is None else Topology(value))
 
 
 def _member(_: Groups, group: StreamsGroup, key: Any, value: Any) -> None:

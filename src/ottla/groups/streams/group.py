@@ -93,17 +93,27 @@ class StreamsGroup(EpochGroup[Member]):
         """Return what a member shall run."""
         return self.targets.get(member_id, Tasks())
 
+    def put_topology(self, topology: Topology | None) -> None:
+        """Take in what the group runs."""
+        for each, by in ((self.topology, -1), (topology, 1)):
+            self.held_bytes += 0 if each is None else by * each.size_bytes
+        self.topology = topology
+
     def put(self, member: Member) -> None:
         """Take a member in, or in place of what it was."""
         before = self.members.get(member.id)
         if before is not None:
+            self.held_bytes -= before.size_bytes
             self.owners.remove(before)
         self.members[member.id] = member
+        self.held_bytes += member.size_bytes
         self.owners.add(member)
 
     def remove(self, member_id: str) -> None:
         """Let a member go; with the last one, the wish that all of them shut down is fulfilled."""
-        self.owners.remove(self.members.pop(member_id))
+        member = self.members.pop(member_id)
+        self.held_bytes -= member.size_bytes
+        self.owners.remove(member)
         if not self.members:
             self.shutdown_by = None
 

@@ -6,6 +6,7 @@ L2  What is wrong with a request is said in its answer.
 
 from collections.abc import Iterable
 
+from ottla.groups.description import ALL
 from ottla.groups.shelf import Shelf, TimerKey
 from ottla.groups.streams.departure import fence
 from ottla.groups.streams.describe import DescribedGroup, describe
@@ -45,12 +46,14 @@ class StreamsGroups:
             refused = StreamsGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
             return Decision(Heard(refused))
 
-    def describe(self, group_ids: Iterable[str], *, described: bool) -> list[DescribedGroup]:
+    def describe(
+        self, group_ids: Iterable[str], members: slice = ALL, *, described: bool
+    ) -> list[DescribedGroup]:
         """Serve StreamsGroupDescribe, versions 0 and 1; which operations are allowed is the caller's to add.
 
         With `described` the topology's description is asked for (KIP-1331), of which none is kept here.
         """
-        return [describe(self._desk, group_id, described=described) for group_id in group_ids]
+        return [describe(self._desk, group_id, members, described=described) for group_id in group_ids]
 
     def apply(self, record: KeyedRecord) -> None:
         """Take in one of the records of streams groups."""

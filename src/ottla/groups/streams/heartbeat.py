@@ -10,6 +10,7 @@ B3  Topics that are missing are named with every answer, until they are there: t
 from dataclasses import replace
 from typing import NamedTuple
 
+from ottla.groups.member_limits import admit
 from ottla.groups.streams import records
 from ottla.groups.streams.configuration import Configured, CreatableTopic
 from ottla.groups.streams.departure import fence
@@ -82,7 +83,7 @@ def heartbeat(desk: Desk, request: StreamsGroupHeartbeatRequest, client: Client,
         # A group that is only now being made counts from 0 again.
         response.endpoint_information_epoch = group.endpoint_epoch
     response.status = [*beat.statuses, *_hindrances(group, configured)]
-    return Decision(Heard(response, configured.missing), tuple(out))
+    return Decision(Heard(response, configured.missing), tuple(out), any_length=True)
 
 
 def leave(desk: Desk, request: StreamsGroupHeartbeatRequest) -> Decision[Heard]:
@@ -92,7 +93,7 @@ def leave(desk: Desk, request: StreamsGroupHeartbeatRequest) -> Decision[Heard]:
         group.shutdown_by = group.shutdown_by or request.member_id
     member = group.member(request.member_id)
     reply = Response(member_id=member.id, member_epoch=request.member_epoch, status=[])
-    return Decision(Heard(reply), tuple(fence(group, member)))
+    return Decision(Heard(reply), tuple(fence(group, member)), any_length=True)
 
 
 class _Beat:
@@ -114,6 +115,10 @@ class _Beat:
             self._out.append(records.description(group.id, after))
         brought = None if request.topology is None else said(request.topology)
         holds = group.topology
+        brings_bytes = after.size_bytes - before.size_bytes
+        if holds is None and brought is not None:
+            brings_bytes += brought.size_bytes
+        admit(self._desk.shelf, brings_bytes, self._now)
         if holds is None:
             if brought is None:
                 raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import NamedTuple
 
+from ottla.groups.classic.member import text_bytes
+from ottla.groups.member_limits import names_bytes
 from ottla.groups.streams.tasks import Dated, Holding, table
 from ottla.wire.records.streams_group import (
     StreamsGroupCurrentMemberAssignmentValue,
@@ -73,6 +75,18 @@ class Member:
         """Return the epoch in which the member got an active task it has or gives up; None for neither."""
         found = self.assigned.active.get(subtopology, {}).get(partition)
         return found if found is not None else self.revoking.active.get(subtopology, {}).get(partition)
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes its tags hold."""
+        return names_bytes(self.tags) + sum([text_bytes(value) for value in self.tags.values()])
+
+    @property
+    def description_cost(self) -> int:
+        """How much there is to say of it, in members of which there is little."""
+        tasks = (self.assigned.active, self.assigned.standby, self.assigned.warmup)
+        held = sum(sum(map(len, each.values())) for each in tasks)
+        return 1 + (len(self.tags) + 2 * held) // 20
 
     def with_description(self, value: StreamsGroupMemberMetadataValue) -> "Member":
         """Return the member as a record describes it."""

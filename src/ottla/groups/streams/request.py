@@ -3,8 +3,10 @@
 Static members, offsets of tasks, tasks to warm up and patterns for topics are in the message, but Kafka refuses them.
 """
 
+from ottla.groups.member_limits import check_names
 from ottla.groups.streams.member import LEAVES_FOR_NOW
 from ottla.groups.streams.tasks import Tasks, table
+from ottla.groups.streams.topology import names_of
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 
@@ -15,6 +17,7 @@ def check_request(request: StreamsGroupHeartbeatRequest) -> None:
     _check_filled(request.member_id, "MemberId can't be empty.")
     _check_filled(request.group_id, "GroupId can't be empty.")
     _check_filled(request.rack_id, "RackId can't be empty.")
+    check_names("ClientTags", [text for each in request.client_tags or () for text in (each.key, each.value)])
     epoch = request.member_epoch
     if epoch == 0:
         _check_join(request)
@@ -51,6 +54,13 @@ def _check_supported(request: StreamsGroupHeartbeatRequest) -> None:
         each.source_topic_regex for each in request.topology.subtopologies
     ):
         raise _invalid("Regular expressions for source topics are not supported yet.")
+
+
+def check_topology(request: StreamsGroupHeartbeatRequest) -> list[str]:
+    """Return every name in a topology; INVALID_REQUEST if they are too many to be looked at."""
+    names = [] if request.topology is None else names_of(request.topology)
+    check_names("Topology", names)
+    return names
 
 
 def _check_join(request: StreamsGroupHeartbeatRequest) -> None:

@@ -3,6 +3,7 @@
 The first member of a group brings it; the others must bring the same, or an older one.
 """
 
+from ottla.groups.member_limits import names_bytes
 from ottla.wire.errors import BrokerError, ErrorCode
 from ottla.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from ottla.wire.records.streams_group import StreamsGroupTopologyValue
@@ -17,7 +18,7 @@ _Said = StreamsGroupHeartbeatRequest.Topology
 class Topology:
     """One topology, as it is kept in a group's record."""
 
-    __slots__ = ("epoch", "sources", "subtopologies", "topics", "value")
+    __slots__ = ("epoch", "size_bytes", "sources", "subtopologies", "topics", "value")
 
     def __init__(self, value: StreamsGroupTopologyValue) -> None:
         self.value = value
@@ -30,6 +31,8 @@ class Topology:
         self.topics = frozenset(self.sources) | {
             topic.name for each in value.subtopologies for topic in each.state_changelog_topics
         }
+        # How many bytes it holds.
+        self.size_bytes = names_bytes(names_of(value))
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -45,6 +48,21 @@ class Topology:
 def source_names(subtopology: Subtopology) -> list[str]:
     """Return the topics that a subtopology reads."""
     return [*subtopology.source_topics, *(topic.name for topic in subtopology.repartition_source_topics)]
+
+
+def names_of(topology: StreamsGroupTopologyValue | _Said) -> list[str]:
+    """Return every name that a topology has in it, as often as it has."""
+    names = []
+    for each in topology.subtopologies:
+        names += [each.subtopology_id, *each.source_topics, *each.repartition_sink_topics]
+        for topic in (*each.repartition_source_topics, *each.state_changelog_topics):
+            names.append(topic.name)
+            for config in topic.topic_configs:
+                names += (config.key, config.value)
+        for group in each.copartition_groups:
+            # Numbers of topics, which take about as long as names.
+            names += [""] * (1 + len(group.source_topics) + len(group.repartition_source_topics))
+    return names
 
 
 def said(topology: _Said) -> Topology:

@@ -11,13 +11,10 @@ D6  When a process dies its handles die with it: every call fails, so nothing it
 
 import builtins
 import errno
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from ottla.world.disk import Bytes
 from ottla.world.entropy import Entropy
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _Change = tuple[int, bytes | None]  # bytes at a position, or a new size
 
@@ -384,6 +381,10 @@ class SimDisk:
     def hold_dir(self, path: str) -> SimDirectory:
         """Open a directory, for a thread that is to sync its names."""
         return SimDirectory(self, self._folder(path))
+
+    def limit_open(self, files_max: Callable[[], int]) -> Callable[[], None]:
+        """Files take no descriptors here."""
+        return lambda: None
 
     def sync_filesystem(self, path: str) -> bool:
         """Make everything durable."""

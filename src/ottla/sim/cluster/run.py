@@ -244,7 +244,7 @@ class Run:
             loop = asyncio.get_running_loop()
             deadline = loop.time() + _HEAL_S_MAX
             while [each for each in partitions if await consumer.position(each) < ends[each]]:
-                for record in await consumer.poll(500):
+                for record in await consumer.poll(timeout=0.5):
                     found[record.topic, record.partition].append((record.offset, record.value))
                 if loop.time() > deadline:
                     raise Stuck(f"what is there cannot be read to its end ({isolation}): {ends}")

@@ -29,10 +29,10 @@ _REST_MS = 30_000
 
 
 def write_batch(df: "DataFrame", batch_id: int, **options: object) -> None:
-    """Write a micro-batch in one transaction, unless an earlier attempt at it has.
+    """Write a micro-batch in one transaction, unless it was written before.
 
     Options are those of the format `ottla`; in keywords dots may be underscores, as in `kafka_bootstrap_servers`.
-    Several writes of one batch need a `transactionalId` each, unless their `topic` tells them apart.
+    Several writes of one batch need a `transactionalId` each, unless their `topic` is different.
     """
     named = {_option(name): str(value) for name, value in options.items() if value is not None}
     small = {name.lower(): value for name, value in named.items()}

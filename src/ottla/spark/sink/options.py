@@ -17,6 +17,7 @@ from ottla.metadata.settings.error import SettingError, closest
 from ottla.spark.sink.refusal import LOGGER, OptionError
 
 _KAFKA = "kafka."
+_SETTINGS = "docs/reference/client-settings.md lists all there are"
 # A batch is as large as a topic takes by default, so that there are few.
 _BATCH_BYTES = 900_000
 # A transaction takes as long as writing what is at hand does. When a driver dies meanwhile, readers wait for so long.
@@ -135,7 +136,7 @@ class SinkOptions:
         try:
             self.settings("any" if self.is_exactly_once else None)
         except SettingError as error:
-            hint = error.hint or (f"it is {error.allowed}" if error.allowed else "")
+            hint = error.hint or (f"it is {error.allowed}" if error.allowed else _SETTINGS)
             raise OptionError(f"option kafka.{error.name}: {error}", hint=hint) from None
         idle = sorted(self.kafka.keys() - _OBEYED - _REFUSED.keys())
         if idle:

@@ -28,10 +28,10 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Return the ranges to read, one for each task."""
-        from ottla.spark.connection import connected
+        from ottla.spark.connection import planning
         from ottla.spark.source.planning import plan_batch
 
-        connection = connected(self._options.settings)
+        connection = planning(self._options.settings)
         planned = connection.run(plan_batch(self._options, connection))
         # Spark would call for one partition of its own making if there were none.
         return bundled(planned, self._options.records_per_partition_min) or [Bundle(())]

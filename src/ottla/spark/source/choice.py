@@ -65,7 +65,10 @@ def matching(text: str) -> Matching:
     try:
         re.compile(text.strip())
     except re.error as error:
-        raise OptionError(f"option subscribePattern is no regular expression: {text!r}: {error}") from None
+        raise OptionError(
+            f"option subscribePattern is no regular expression: {text!r}: {error}",
+            hint="give a pattern such as orders-.*, and a backslash before letters that stand for themselves",
+        ) from None
     return Matching(text.strip())
 
 

@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 ALL_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 _KAFKA = "kafka."
+_SETTINGS = "docs/reference/client-settings.md lists all there are"
 _BOOTSTRAP = "kafka.bootstrap.servers"
 _CHOICES: dict[str, Callable[[str], Choice]] = {
     "subscribe": subscribed,
@@ -225,7 +226,7 @@ def _settings(kafka: Mapping[str, str], own: Mapping[str, str]) -> Settings:
     try:
         settings = resolve("consumer", None, {**kafka, "isolation.level": isolation})
     except SettingError as error:
-        hint = error.hint or (f"it is {error.allowed}" if error.allowed else "")
+        hint = error.hint or (f"it is {error.allowed}" if error.allowed else _SETTINGS)
         raise OptionError(f"option kafka.{error.name}: {error}", hint=hint) from None
     idle = sorted(settings.given - _OBEYED)
     if idle:

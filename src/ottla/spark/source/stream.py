@@ -49,12 +49,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _following(self) -> "tuple[Connection, Follower]":
         if self._connection is None or self._follower is None:
-            from ottla.spark.connection import connected
+            from ottla.spark.connection import planning
             from ottla.spark.source.following import Follower
             from ottla.spark.source.survey import Surveyor
 
             options = self._options
-            self._connection = connected(options.settings)
+            self._connection = planning(options.settings)
             self._follower = Follower(options, Surveyor(options, self._connection))
         return self._connection, self._follower
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ottla.streams.expression.code import Unreadable
 from ottla.streams.expression.ranges import EXACT_AS_FLOAT, LARGEST, checked, is_wide, within
-from ottla.streams.expression.tree import ByPython, Call, Constant, Expression, Make, Part
+from ottla.streams.expression.tree import ByPython, Call, Constant, Expression, Given, Make, Part
 from ottla.streams.types.build import type_of
 from ottla.streams.types.plain_record import is_plain_record
 from ottla.streams.types.struct import Choice, Pair, Row, Struct, WindowedKey, bare
@@ -280,10 +280,10 @@ def length(of: Expression) -> Expression:
 
 
 def as_text(of: Expression) -> Expression:
-    """str()."""
-    if isinstance(of.type, Text):
+    """str(), which takes a key or a value that is null as well: of None it is 'None'."""
+    if isinstance(of.type, Text) and not isinstance(of, Given):
         return of
-    if isinstance(of.type, Integer):
+    if isinstance(of.type, Text | Integer):
         return Call(TEXT, "to_text", (of,))
     raise Unreadable(f"it makes text of {of.type}")
 

@@ -78,8 +78,8 @@ def by_python(expression: Expression) -> ByPython | None:
     return next((found for each in inside if (found := by_python(each)) is not None), None)
 
 
-# These take a None like any other value: == does so in Python, and `widen` is what becomes of a result.
-_TOLERANT = {"equal", "unequal", "is_null", "is_not_null", "widen"}
+# These take a None like any other value: == and str() do so in Python, and `widen` is what becomes of a result.
+_TOLERANT = {"equal", "unequal", "is_null", "is_not_null", "to_text", "widen"}
 
 
 def needed(expression: Expression, shells: int = 1) -> frozenset[str]:

@@ -13,13 +13,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
-from ottla.streams.describe import functions_of
+from ottla.streams.computing import called_because
 from ottla.streams.lowering.columns import computed, once
 from ottla.streams.lowering.emission import TAIL
 from ottla.streams.lowering.flow import End, Flow, Reader
 from ottla.streams.lowering.reading import letter_columns
 from ottla.streams.lowering.stateless import halves, kept, taken
-from ottla.streams.lowering.writing import encodable, row_columns
+from ottla.streams.lowering.writing import row_columns
 from ottla.streams.plan.node import Node
 from ottla.streams.plan.sinks import To
 from ottla.streams.plan.stateless import Branch, Filter, Map, MapValues, Merge, Repartition, SelectKey
@@ -36,16 +36,11 @@ def are_columns_enough(flow: Flow, node: Node) -> bool:
 def _is_plain(flow: Flow, reader: Reader) -> bool:
     if isinstance(reader, End):
         node = reader.node
-        if not isinstance(node, To):
-            return True
-        return _is_traced(node) and encodable(node.key_serde) and encodable(node.value_serde)
+        return not isinstance(node, To) or called_because(node) is None
     if not isinstance(reader, Node) or not isinstance(reader, (*_TRACED, *_THROUGH)):
         return False
-    return _is_traced(reader) and are_columns_enough(flow, reader)
-
-
-def _is_traced(node: Node) -> bool:
-    return all(each.expression is not None for each in functions_of(node))
+    is_traced = isinstance(reader, _THROUGH) or called_because(reader) is None
+    return is_traced and are_columns_enough(flow, reader)
 
 
 def column_fan_out(

@@ -214,7 +214,7 @@ _OPERATIONS: dict[str, Callable[..., Column]] = {
     "is_not_null": lambda each: each.isNotNull(),
     "and": lambda left, right: left & right,
     "or": lambda left, right: left | right,
-    "to_text": lambda each: each.cast("string"),
+    "to_text": lambda each: F.coalesce(each.cast("string"), F.lit("None")),
     "length": F.length,
     "size": F.size,
     "concat": F.concat,

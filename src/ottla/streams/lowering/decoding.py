@@ -77,14 +77,14 @@ def decodable(serde: Serde) -> bool:
 
 def _odd(type: Type) -> bool:
     """Whether Spark cannot make one: it cannot call a factory, nor tell a field that is null from one that is not
-    there.
+    there, nor put entries in order.
     """
     if isinstance(type, Struct):
         return any(
             each.factory is not None or (each.default is not None and isinstance(each.type, Nullable))
             for each in type.fields
         )
-    return isinstance(type, Array) and type.is_set
+    return (isinstance(type, Array) and type.is_set) or (isinstance(type, Dictionary) and type.is_sorted)
 
 
 def parsed(serde: Serde, data: Column) -> Column:

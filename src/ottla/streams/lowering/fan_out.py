@@ -168,11 +168,14 @@ def _table_map_values(node: TableMapValues, after: Path) -> Path:
 
 
 def _regroup(node: Regroup, after: Path) -> Path:
+    from ottla.streams.lowering.stateful.keycode import same_key
     from ottla.streams.lowering.steps import as_pair
 
     call, place, name = caller(node.selector, OFFERED, node.name), node.selector.place, node.name
     load_key, load_value = _loaders(node.input)
-    dump_key, dump_value = (dumper(each, name, place) for each in node.selector.result.parts)  # type: ignore[attr-defined]
+    dump_key = dumper(node.key, name, place)
+    dump_value = dumper(node.selector.result.parts[1], name, place)  # type: ignore[attr-defined]
+    is_same = same_key(node.key)
 
     def chosen(key: Any, value: Any) -> tuple[Any, Any] | None:
         if value is None:
@@ -182,7 +185,7 @@ def _regroup(node: Regroup, after: Path) -> Path:
 
     def path(key: Any, value: Any, old: Any, emit: Emit) -> None:
         new, was = chosen(key, value), chosen(key, old)
-        if new is not None and was is not None and new[0] == was[0]:
+        if new is not None and was is not None and is_same(new[0], was[0]):
             after(new[0], (new[1], was[1]), None, emit)
             return
         if was is not None:
@@ -232,4 +235,6 @@ def _row(end: End, node: To) -> Path:
 
     number, row = end.number, row_maker(node)
     load_key, load_value = _loaders(node.input)
-    return lambda key, value, old, emit: emit((TO_OUTPUT, number, *row(load_key(key), load_value(value)), None))
+    return lambda key, value, old, emit: emit(
+        (TO_OUTPUT, number, *row(load_key(key), load_value(value)), None)
+    )

@@ -29,6 +29,7 @@ from ottla.streams.plan.tables import Suppress, ToTable
 from ottla.streams.stores import Store, WindowStore
 from ottla.streams.types.struct import Anything, Choice, Pair, Struct, WindowedKey
 from ottla.streams.types.type import Array, Dictionary, Nullable, Type
+from ottla.streams.windows import HoppingWindow, SessionWindow, SlidingWindow, TumblingWindow
 
 VERSION = 2
 
@@ -79,6 +80,15 @@ def _kept_values(node: Node) -> Iterator[tuple[str, str]]:
         yield "stores", ", ".join(each.name for each in node.stores)
 
 
+# A checkpoint holds these words, so they stay as they are.
+_WINDOW_NAMES: dict[type, str] = {
+    TumblingWindow: "Tumbling",
+    HoppingWindow: "Hopping",
+    SlidingWindow: "Sliding",
+    SessionWindow: "Session",
+}
+
+
 def _store(store: Store | WindowStore) -> str:
     span = (
         f"retention {store.retention_ms} ms" if isinstance(store, WindowStore) else f"ttl {store.ttl_ms} ms"
@@ -96,7 +106,8 @@ def _terms(node: Node) -> Iterator[tuple[str, Any]]:
     window = getattr(node, "window", None)
     if window is not None:
         spans = (f"{each.name}={getattr(window, each.name)}" for each in fields(window))
-        yield "window", f"{type(window).__name__}({', '.join(each for each in spans if '_ms=' in each)})"
+        name = _WINDOW_NAMES.get(type(window), type(window).__name__)
+        yield "window", f"{name}({', '.join(each for each in spans if '_ms=' in each)})"
     if isinstance(node, Distinct):
         yield "span", node.within_ms
     if isinstance(node, Suppress):

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from ottla.streams.computing import called_because
 from ottla.streams.errors import FunctionFailed
 from ottla.streams.lowering.calling import caller, dumper, loader
 from ottla.streams.lowering.datatypes import arrow_type
@@ -28,7 +29,6 @@ from ottla.streams.plan.stateless import (
     Peek,
     SelectKey,
 )
-from ottla.streams.types.walk import has_anything
 
 Pairs = Iterable[tuple[Any, Any]]
 OFFERED = ("key", "value")
@@ -57,10 +57,7 @@ def step_of(node: Node) -> Step | None:
 
 def is_called(node: Node) -> bool:
     """Return whether Python must call the functions of such an operator."""
-    if any(each.expression is None for each in _functions(node)):
-        return True
-    # Equal keys are written alike, which Spark does not see to where nothing is known of them.
-    return isinstance(node, Map | FlatMap | SelectKey) and has_anything(node.key)
+    return called_because(node) is not None
 
 
 def called(node: Node) -> Step:

@@ -16,6 +16,7 @@ from ottla.streams.lowering.columns import computed, holds, once
 from ottla.streams.lowering.context import Context
 from ottla.streams.lowering.datatypes import arrow_type
 from ottla.streams.lowering.envelope import TAIL_NAMES, schema
+from ottla.streams.lowering.stateful.keycode import same_key
 from ottla.streams.lowering.steps import OFFERED, as_pair, predicate
 from ottla.streams.plan.aggregates import Regroup
 from ottla.streams.plan.node import Node
@@ -70,6 +71,7 @@ def lower_regroup(node: Regroup, inputs: list[DataFrame], context: Context) -> D
     load_key, load_value = loader(before.key), loader(before.value)
     dumps = [dumper(each, node.name, place) for each in (node.key, result[1])]
     types = arrow_type(node.key), arrow_type(node.value)
+    is_same = same_key(node.key)
 
     def chosen(key: Any, value: Any) -> tuple[Any, Any] | None:
         if value is None:
@@ -87,7 +89,7 @@ def lower_regroup(node: Regroup, inputs: list[DataFrame], context: Context) -> D
             for n, (key, value, old) in enumerate(_rows(batch)):
                 with _Located(batch, n):
                     new, was = chosen(key, value), chosen(key, old)
-                if new is not None and was is not None and new[0] == was[0]:
+                if new is not None and was is not None and is_same(new[0], was[0]):
                     at.append(n)
                     keys.append(new[0])
                     moves.append((new[1], was[1]))

@@ -86,23 +86,28 @@ def _zero() -> Column:
     return F.lit(0).cast("bigint")
 
 
+# What is on a branch that is not taken may be computed all the same, where Spark thinks that it saves something. So
+# nothing may fail there, though only its null is thrown away.
 def _short_modulo(left: Column, by: int) -> Column:
     divisor = F.lit(by).cast("bigint")
     if by > 0:
         return F.pmod(left, divisor)
     rest = left % divisor
-    return F.when(rest > 0, rest + divisor).otherwise(rest)
+    return F.when(rest > 0, F.try_add(rest, divisor)).otherwise(rest)
 
 
 def _short_floor(left: Column, by: int) -> Column:
     if by == -1:
         return F.try_subtract(_zero(), left)
-    divisor = F.lit(by).cast("bigint")
+    divisor, one = F.lit(by).cast("bigint"), F.lit(1).cast("bigint")
     if by > 0:
-        above = F.call_function("div", left, divisor)
-        return F.when(left >= 0, above).otherwise(F.call_function("div", left + 1, divisor) - 1)
+        above, below = (
+            F.call_function("div", left, divisor),
+            F.call_function("div", F.try_add(left, one), divisor),
+        )
+        return F.when(left >= 0, above).otherwise(F.try_subtract(below, one))
     quotient = F.call_function("div", left, divisor)
-    return F.when(left % divisor > 0, quotient - 1).otherwise(quotient)
+    return F.when(left % divisor > 0, F.try_subtract(quotient, one)).otherwise(quotient)
 
 
 def _long_modulo(left: Column, by: int) -> Column:

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
+from ottla.streams.computing import called_because
 from ottla.streams.errors import FunctionFailed, TypeMismatch
 from ottla.streams.lowering.calling import caller, loader
 from ottla.streams.lowering.columns import Columns, computed
@@ -21,7 +22,6 @@ from ottla.streams.types.codec import encoder
 from ottla.streams.types.serde import Serde
 from ottla.streams.types.serde import serde as serde_of
 from ottla.streams.types.struct import Anything, WindowedKey
-from ottla.streams.types.walk import has_anything, has_odd_names
 
 ROWS = StructType(
     [
@@ -74,9 +74,7 @@ def _place(node: To) -> str:
 
 def is_called(node: To) -> bool:
     """Return whether Python must write the rows of a sink, and so call its functions."""
-    functions = [each for each in (node.extractor, node.partitioner) if each is not None]
-    plain = all(each.expression is not None for each in functions)
-    return not (plain and encodable(node.key_serde) and encodable(node.value_serde))
+    return called_because(node) is not None
 
 
 def _topic(function: Function, given: Columns, operator: str) -> Column:
@@ -94,18 +92,6 @@ def _partition(function: Function, given: Columns, operator: str) -> Column:
     fails = failing(function, operator)
     wrong = fails.because(found, NO_PARTITION)
     return F.when((found < 0) | (found > PARTITION_MAX), wrong.cast("int")).otherwise(found.cast("int"))
-
-
-def encodable(serde: Serde) -> bool:
-    """Return whether Columns can write it."""
-    type = serde.type
-    if serde.format == "windowed":
-        assert isinstance(type, WindowedKey)
-        return encodable(_inner(serde))
-    if serde.format != "json":
-        return serde.format in ("string", "bytes", "boolean", *_DIGITS)
-    # As a whole it is kept as the text it is; inside of others Spark takes it for text.
-    return isinstance(type, Anything) or not (has_anything(type) or has_odd_names(type))
 
 
 def _inner(serde: Serde) -> Serde:

@@ -1,7 +1,8 @@
 """Keys as bytes: two keys are one if they have the same bytes, and where keys have an order it is that of their bytes.
 
-Text, bytes and whole numbers have the bytes that Kafka's serializers give them. What Python calls equal is equal here:
-the two zeros are one number, a Decimal is its value; and NaN, which is equal to nothing, is one key all the same.
+Keys are one where the bytes are that a topic would get of them, as for Kafka Streams. So NaN, which is equal to
+nothing, is one key, and the two zeros are two, though Python calls them equal. Text, bytes and numbers have the very
+bytes that Kafka's serializers give them.
 """
 
 import datetime
@@ -40,7 +41,7 @@ def key_bytes(type: Type, key: Any) -> bytes:
     if isinstance(type, Boolean):
         return b"\1" if key else b"\0"
     if isinstance(type, Real):
-        return struct.pack(">d", float("nan") if key != key else key + 0.0)
+        return struct.pack(">d", float("nan") if key != key else key)
     if isinstance(type, Exact):
         text = format(key or abs(key), "f")
         return (text.rstrip("0").rstrip(".") if "." in text else text).encode()
@@ -61,8 +62,7 @@ def _parts(type: Type, key: Any) -> list[tuple[Type, Any]]:
     if isinstance(type, Array):
         return [(type.of, part) for part in key]
     if isinstance(type, Dictionary):
-        names = sorted(key, key=lambda name: key_bytes(type.key, name))
-        return [each for name in names for each in ((type.key, name), (type.value, key[name]))]
+        return [each for name, item in key.items() for each in ((type.key, name), (type.value, item))]
     raise AssertionError(f"no bytes for a key of type {type!r}")
 
 

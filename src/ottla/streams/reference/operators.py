@@ -54,7 +54,7 @@ from ottla.streams.reference.tables import (
     MoveBetweenGroups,
 )
 from ottla.streams.reference.time_windows import TimeWindows
-from ottla.streams.windows import Hopping, Session, Sliding, Tumbling
+from ottla.streams.windows import HoppingWindow, SessionWindow, SlidingWindow, TumblingWindow
 
 TABLE: dict[type[Node], Callable[[Any], Operator]] = {
     StreamSource: PassOn,
@@ -87,10 +87,10 @@ TABLE: dict[type[Node], Callable[[Any], Operator]] = {
 # Of aggregates and cogroups, by their window.
 AGGREGATES: dict[type, Callable[[Any], Operator]] = {
     type(None): AggregateByKey,
-    Tumbling: TimeWindows,
-    Hopping: TimeWindows,
-    Sliding: SlidingWindows,
-    Session: SessionWindows,
+    TumblingWindow: TimeWindows,
+    HoppingWindow: TimeWindows,
+    SlidingWindow: SlidingWindows,
+    SessionWindow: SessionWindows,
 }
 SINKS: dict[type[Node], Callable[[Any], TopicSink | RecordSink]] = {
     To: TopicSink,

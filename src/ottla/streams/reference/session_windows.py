@@ -14,7 +14,7 @@ from ottla.streams.reference.change import Change, Operator
 from ottla.streams.reference.fold import Fold
 from ottla.streams.reference.keys import key_bytes
 from ottla.streams.reference.time_windows import NOT_YET
-from ottla.streams.windows import Session
+from ottla.streams.windows import SessionWindow
 
 # (start, end)
 Span = tuple[int, int]
@@ -24,7 +24,7 @@ class SessionWindows(Operator):
     """Sessions by key: those of a key are (start, end) → aggregate."""
 
     def __init__(self, node: Aggregate | Cogroup) -> None:
-        assert isinstance(node.window, Session)
+        assert isinstance(node.window, SessionWindow)
         self._gap, self._patience = node.window.gap_ms, node.window.gap_ms + node.window.grace_ms
         self._key = node.inputs[0].key
         self._fold = Fold(node)

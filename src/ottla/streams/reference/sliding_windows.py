@@ -19,7 +19,7 @@ from ottla.streams.reference.change import Change, Operator
 from ottla.streams.reference.fold import Fold
 from ottla.streams.reference.keys import key_bytes
 from ottla.streams.reference.time_windows import NOT_YET
-from ottla.streams.windows import Sliding
+from ottla.streams.windows import SlidingWindow
 
 
 class Pane(NamedTuple):
@@ -33,7 +33,7 @@ class SlidingWindows(Operator):
     """Windows by key: those of a key are start → pane."""
 
     def __init__(self, node: Aggregate | Cogroup) -> None:
-        assert isinstance(node.window, Sliding)
+        assert isinstance(node.window, SlidingWindow)
         self._span, self._grace = node.window.difference_ms, node.window.grace_ms
         self._key = node.inputs[0].key
         self._fold = Fold(node)

@@ -53,7 +53,10 @@ class Reader:
     def _letter(self, record: Record, reason: str) -> Record:
         if self._dead_letters is None:
             where = f"{record.topic}-{record.partition}@{record.offset}"
-            raise Unreadable(f"{self.node.name}: the record {where} cannot be read: {reason}")
+            raise Unreadable(
+                f"{self.node.name}: the record {where} cannot be read: {reason}",
+                hint="mend it or the type it is read as; with dead_letters=TOPIC the app puts such records aside",
+            )
         told = {
             "exception": _EXCEPTION,
             "message": reason,

@@ -120,11 +120,13 @@ class SelectAKey(Operator):
     """Makes a key of each record."""
 
     def __init__(self, node: SelectKey) -> None:
+        self._node = node
         self._selector = called(node.selector, node)
 
     def take(self, side: int, change: Change) -> Iterable[Change]:
         """Give it another key."""
-        return (change._replace(key=self._selector(change.key, change.value)),)
+        found = self._selector.raw(change.key, change.value)
+        return (change._replace(key=self._selector.dumped(self._node.key, found)),)
 
 
 class PeekAt(Operator):

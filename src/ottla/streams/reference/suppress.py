@@ -14,7 +14,7 @@ from ottla.streams.plan.tables import Suppress
 from ottla.streams.reference.change import Change, Operator
 from ottla.streams.reference.keys import key_bytes
 from ottla.streams.reference.time_windows import NOT_YET
-from ottla.streams.windows import Session, Sliding, TimeLimit, Window
+from ottla.streams.windows import SessionWindow, SlidingWindow, TimeLimit, Window
 
 
 class _Held(NamedTuple):
@@ -71,9 +71,9 @@ def _wait_for_close(node: Suppress) -> int:
             f"{node.name}: there is no window to wait for",
             hint="suppress until window close after a windowed aggregate",
         )
-    if isinstance(window, Session):
+    if isinstance(window, SessionWindow):
         return window.gap_ms + window.grace_ms + 1
-    return window.grace_ms + (1 if isinstance(window, Sliding) else 0)
+    return window.grace_ms + (1 if isinstance(window, SlidingWindow) else 0)
 
 
 def _window_above(node: Node) -> Window | None:

@@ -87,7 +87,7 @@ class MoveBetweenGroups(Operator):
     def __init__(self, node: Regroup) -> None:
         self._node = node
         self._selector = called(node.selector, node)
-        self._types = node.selector.result.parts  # type: ignore[attr-defined]
+        self._types = node.key, node.selector.result.parts[1]  # type: ignore[attr-defined]
 
     def take(self, side: int, change: Change) -> Iterable[Change]:
         """Take the row out of its old group, and put it into its new one."""

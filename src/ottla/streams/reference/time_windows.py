@@ -12,7 +12,7 @@ from ottla.streams.plan.aggregates import Aggregate, Cogroup
 from ottla.streams.reference.change import Change, Operator
 from ottla.streams.reference.fold import Fold
 from ottla.streams.reference.keys import key_bytes
-from ottla.streams.windows import Hopping, Tumbling
+from ottla.streams.windows import HoppingWindow, TumblingWindow
 
 NOT_YET = -(1 << 62)
 
@@ -21,7 +21,7 @@ class TimeWindows(Operator):
     """Windows of one size."""
 
     def __init__(self, node: Aggregate | Cogroup) -> None:
-        assert isinstance(node.window, Tumbling | Hopping)
+        assert isinstance(node.window, TumblingWindow | HoppingWindow)
         self._window = node.window
         self._key = node.inputs[0].key
         self._fold = Fold(node)

@@ -74,10 +74,12 @@ def _heard(type: Type, given: Any, path: str) -> Any:
         return sorted_set(found) if type.is_set else found
     if isinstance(type, Dictionary):
         _check(given, dict, path, "an object")
-        return {
-            _heard(type.key, key, _under(path, key)): _heard(type.value, value, _under(path, key))
-            for key, value in given.items()
-        }
+        return type.ordered(
+            {
+                _heard(type.key, key, _under(path, key)): _heard(type.value, value, _under(path, key))
+                for key, value in given.items()
+            }
+        )
     try:
         return _scalar(type, given)
     except (TypeError, ValueError, AttributeError, ArithmeticError, TypeMismatch) as error:

@@ -10,9 +10,10 @@ Y3  dump refuses what is not of the type. Nothing is turned into something else 
 
 import datetime
 import decimal
+import math
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ottla.streams.errors import TypeMismatch
@@ -143,7 +144,7 @@ class Real(Type):
         if not isinstance(given, float | int) or isinstance(given, bool):
             raise mismatch(given, "a float")
         try:
-            found = float(given)
+            found = float(given) if given == given else math.nan  # of which Java writes one alone
             # Spark would keep half of the digits, and the next operator must see what Spark would have given it.
             return found if self.bits == 64 else _SHORT.unpack(_SHORT.pack(found))[0]
         except OverflowError:
@@ -198,7 +199,7 @@ class Exact(Type):
 
 @dataclass(frozen=True, slots=True)
 class Instant(Type):
-    """datetime.datetime, always with a time zone: what has none is taken to be UTC."""
+    """datetime.datetime, always with a time zone: one without would be another moment on every machine."""
 
     plain: ClassVar[bool] = False
     word: ClassVar[str] = "timestamp"
@@ -215,7 +216,10 @@ class Instant(Type):
         if given.tzinfo is datetime.UTC:
             return given
         if given.tzinfo is None:
-            return given.replace(tzinfo=datetime.UTC)
+            raise TypeMismatch(
+                f"{given!r} has no time zone, so it does not say which moment it is",
+                hint="make it by datetime.now(UTC), or add one: given.replace(tzinfo=UTC)",
+            )
         try:
             return given.astimezone(datetime.UTC)
         except OverflowError:
@@ -313,10 +317,11 @@ def _rank(given: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Dictionary(Type):
-    """dict."""
+    """dict. With `is_sorted`, as keys have it, its entries stand in one order: so those that are equal look alike."""
 
     key: Type
     value: Type
+    is_sorted: bool = field(default=False, compare=False)
     plain: ClassVar[bool] = False
 
     def __str__(self) -> str:
@@ -335,4 +340,8 @@ class Dictionary(Type):
         """Hand it to Spark."""
         if not isinstance(given, Mapping):
             raise mismatch(given, "a dict")
-        return {self.key.dump(key): self.value.dump(value) for key, value in given.items()}
+        return self.ordered({self.key.dump(key): self.value.dump(value) for key, value in given.items()})
+
+    def ordered(self, given: dict[Any, Any]) -> dict[Any, Any]:
+        """Return plain entries in the order in which they are to stand."""
+        return dict(sorted(given.items(), key=lambda entry: _rank(entry[0]))) if self.is_sorted else given

@@ -1,6 +1,6 @@
 """What types are made of: looking for a type inside of another, and replacing one there."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ottla.streams.types.struct import Anything, Choice, Pair, Struct, WindowedKey
@@ -45,22 +45,22 @@ def has_odd_names(type: Type) -> bool:
     )
 
 
+def has_spellings(type: Type) -> bool:
+    """Return whether what is equal may look different: the entries of objects and dicts stand in any order."""
+    return any(isinstance(each, Anything | Dictionary) for each in within(type))
+
+
 def as_key(type: Type) -> Type:
-    """Return the type as keys have it: what is equal is written alike, whatever its numbers were written as."""
-    return _replaced(type, lambda _: Anything(by_value=True)) if has_anything(type) else type
-
-
-def _replaced(type: Type, other: Callable[[Type], Type]) -> Type:
+    """Return the type as keys have it: what is equal is written alike, however it was spelled."""
+    if not has_spellings(type):
+        return type
     if isinstance(type, Anything):
-        return other(type)
+        return Anything(by_value=True)
     if isinstance(type, Nullable | Array | WindowedKey):
-        return replace(type, of=_replaced(type.of, other))
+        return replace(type, of=as_key(type.of))
     if isinstance(type, Dictionary):
-        return replace(type, key=_replaced(type.key, other), value=_replaced(type.value, other))
+        return Dictionary(as_key(type.key), as_key(type.value), is_sorted=True)
     if isinstance(type, Struct):
-        return replace(
-            type, fields=tuple(replace(each, type=_replaced(each.type, other)) for each in type.fields)
-        )
-    if isinstance(type, Pair):
-        return replace(type, parts=tuple(_replaced(each, other) for each in type.parts))
-    return type
+        return replace(type, fields=tuple(replace(each, type=as_key(each.type)) for each in type.fields))
+    assert isinstance(type, Pair)
+    return replace(type, parts=tuple(as_key(each) for each in type.parts))

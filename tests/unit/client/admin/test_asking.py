@@ -135,7 +135,7 @@ def test_time_is_up_with_the_last_refusal():
             request, {"a": ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
         )
         with pytest.raises(Refused) as caught:
-            await Groups(desk).delete("a", timeout_ms=50)
+            await Groups(desk).delete("a", timeout=0.05)
         assert caught.value.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         assert len(sent(brokers, "DeleteGroups")) > 1
 
@@ -209,7 +209,7 @@ def test_a_partition_that_nobody_knows_fails_alone():
         brokers.handlers["ListOffsets"] = offsets_at(5)
         there, missing = TopicPartition("t", 0), TopicPartition("t", 7)
         with pytest.raises(SomeFailed) as caught:
-            await Offsets(desk).list(dict.fromkeys([there, missing], OffsetSpec.LATEST), timeout_ms=30)
+            await Offsets(desk).list(dict.fromkeys([there, missing], OffsetSpec.LATEST), timeout=0.03)
         assert caught.value.results[there].offset == 5
         assert caught.value.errors[missing].code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -294,7 +294,7 @@ def test_tokens():
             expiry_timestamp_ms=request.expiry_time_period_ms
         )
         tokens = Tokens(desk)
-        made = await tokens.create(owner=ann, renewers=[bob], lifetime_ms_max=9)
+        made = await tokens.create(owner=ann, renewers=[bob], lifetime_max=0.009)
         [(_, request)] = sent(brokers, "CreateDelegationToken")
         assert (request.owner_principal_name, request.max_lifetime_ms) == ("ann", 9)
         assert request.renewers[0].principal_name == "bob"
@@ -302,7 +302,7 @@ def test_tokens():
         assert (made.issued_ms, made.expires_ms, made.expires_ms_max) == (1, 2, 3)
         assert "secret" not in repr(made)
         assert await tokens.describe([ann]) == (made,)
-        assert await tokens.renew(made.hmac, 5) == 5
+        assert await tokens.renew(made.hmac, period=0.005) == 5
         assert await tokens.expire(made.hmac) == -1
 
     play(test)

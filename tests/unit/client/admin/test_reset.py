@@ -13,9 +13,9 @@ from ottla.client.admin.reset import (
     ToLatest,
     ToOffset,
     ToTime,
-    milliseconds,
     plan,
 )
+from ottla.client.duration import time_ms
 from ottla.client.errors import NoOffset
 from ottla.client.record import TopicPartition
 
@@ -57,4 +57,4 @@ def test_only_a_time_is_looked_up():
     assert ToTime(5).time() == 5
     assert all(to.time() is None for to in (ToEarliest(), ToLatest(), ToCurrent(), ToOffset(1), ShiftBy(1)))
     moment = datetime.datetime(2024, 1, 1, 0, 0, 0, 5000, tzinfo=datetime.UTC)
-    assert milliseconds(moment) == 1_704_067_200_005
+    assert time_ms(moment) == 1_704_067_200_005

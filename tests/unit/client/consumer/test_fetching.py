@@ -18,7 +18,7 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 async def read(consumer, count):
     found = []
     while len(found) < count:
-        found += await consumer.poll(2_000)
+        found += await consumer.poll(timeout=2.0)
     return [record.value for record in found]
 
 
@@ -28,7 +28,7 @@ def test_records_come_in_order_and_the_next_are_fetched_meanwhile():
             mini.append("t", 0, *[b"%d" % (n * 10 + i) for i in range(10)])
         async with consumer_on(mini, max_poll_records=7, max_partition_fetch_bytes=250) as consumer:
             consumer.assign([T0])
-            first = await consumer.poll(2_000)
+            first = await consumer.poll(timeout=2.0)
             assert [record.value for record in first] == [b"%d" % n for n in range(7)]
             # More comes without a poll, but not everything.
             await until(lambda: consumer.statistics()["buffered_bytes"] > 250)
@@ -88,7 +88,7 @@ def test_a_cancelled_poll_loses_nothing():
         async with consumer_on(mini) as consumer:
             consumer.assign([T0])
             for n in range(20):
-                polling = asyncio.create_task(consumer.poll(2_000))
+                polling = asyncio.create_task(consumer.poll(timeout=2.0))
                 await asyncio.sleep(0.001 * (n % 5))
                 polling.cancel()
                 found = await asyncio.gather(polling, return_exceptions=True)
@@ -105,7 +105,7 @@ def test_one_task_polls_at_a_time():
             with pytest.raises(WrongState, match="nothing to read"):
                 await consumer.poll()
             consumer.assign([T0])
-            polling = asyncio.create_task(consumer.poll(2_000))
+            polling = asyncio.create_task(consumer.poll(timeout=2.0))
             await asyncio.sleep(0)
             with pytest.raises(WrongState, match="another task"):
                 await consumer.poll()
@@ -160,7 +160,7 @@ def test_nowhere_to_begin_is_told_until_somebody_seeks():
             consumer.assign([T0])
             for _ in range(2):
                 with pytest.raises(NoOffset, match="t-0"):
-                    await consumer.poll(1_000)
+                    await consumer.poll(timeout=1.0)
             consumer.seek(T0, 1)
             assert await read(consumer, 1) == [b"b"]
 
@@ -182,7 +182,7 @@ def test_an_offset_that_is_gone_is_reset():
             consumer.assign([T0])
             consumer.seek(T0, 2)
             with pytest.raises(NoOffset, match="no offset 2"):
-                await consumer.poll(1_000)
+                await consumer.poll(timeout=1.0)
 
     play(test)
 
@@ -301,7 +301,7 @@ def test_truncation_is_told_where_nothing_may_be_reset():
             mini.logs[T0].elect(2, truncate_to=2)
             mini.append("t", 0, b"c", b"d")
             with pytest.raises(NoOffset, match="truncated below offset 3, which now ends at 2"):
-                await consumer.poll(1_000)
+                await consumer.poll(timeout=1.0)
             consumer.seek(T0, 2)
             assert await read(consumer, 2) == [b"c", b"d"]
 
@@ -421,7 +421,7 @@ def test_a_poll_returns_when_only_hidden_records_were_passed():
         log.append_bytes(bytes(marker), 1)
         async with consumer_on(mini) as consumer:
             consumer.assign([T0])
-            assert await consumer.poll(60_000) == []
+            assert await consumer.poll(timeout=60.0) == []
             assert await consumer.position(T0) == 1
 
     play(test)
@@ -439,7 +439,7 @@ def test_a_wrong_checksum_is_told_or_not_looked_at():
             consumer.assign([T0])
             assert await read(consumer, 1) == [b"good"]
             with pytest.raises(Malformed, match="checksum"):
-                await consumer.poll(1_000)
+                await consumer.poll(timeout=1.0)
         async with consumer_on(mini, check_crcs=False) as consumer:
             consumer.assign([T0])
             assert await read(consumer, 2) == [b"good", b"Evil"]
@@ -456,7 +456,7 @@ def test_paused_partitions_are_not_fetched_and_not_handed_out():
             consumer.pause([T0])
             assert consumer.paused == {T0}
             assert await read(consumer, 1) == [b"one"]
-            assert await consumer.poll(50) == []
+            assert await consumer.poll(timeout=0.05) == []
             assert all(
                 p.partition == 1 for f in mini.asked_for("Fetch") for t in f.topics for p in t.partitions
             )
@@ -493,7 +493,7 @@ def test_errors_for_good_come_out_of_a_poll():
                 ],
             )
             with pytest.raises(Refused, match="TOPIC_AUTHORIZATION_FAILED"):
-                await consumer.poll(2_000)
+                await consumer.poll(timeout=2.0)
 
     play(test)
 
@@ -528,7 +528,7 @@ def test_a_mistake_of_ours_in_the_background_comes_out_of_a_poll(monkeypatch):
             consumer.assign([T0])
             monkeypatch.setattr(consumer._parts.fetcher, "_heard", lambda *parts: 1 // 0)
             with pytest.raises(ZeroDivisionError):
-                await consumer.poll(2_000)
+                await consumer.poll(timeout=2.0)
 
     play(test)
 

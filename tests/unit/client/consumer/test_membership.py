@@ -37,13 +37,13 @@ class Diary(RebalanceListener):
         self.entries = []
         self.then = {}
 
-    async def on_assigned(self, partitions):
+    async def on_partitions_assigned(self, partitions):
         await self._note("assigned", partitions)
 
-    async def on_revoked(self, partitions):
+    async def on_partitions_revoked(self, partitions):
         await self._note("revoked", partitions)
 
-    async def on_lost(self, partitions):
+    async def on_partitions_lost(self, partitions):
         await self._note("lost", partitions)
 
     async def _note(self, what, partitions):
@@ -56,14 +56,14 @@ async def settled(consumer, *partitions):
     """Poll until these are assigned."""
     async with asyncio.timeout(3):
         while consumer.assignment != set(partitions):
-            await consumer.poll(20)
+            await consumer.poll(timeout=0.02)
 
 
 async def polled_until(consumer, condition):
     """Poll until something is so."""
     async with asyncio.timeout(3):
         while not condition():
-            await consumer.poll(20)
+            await consumer.poll(timeout=0.02)
 
 
 @both
@@ -75,7 +75,7 @@ def test_joining_reading_committing_and_leaving(options):
             await consumer.subscribe(["t"], listener=diary)
             with pytest.raises(CommitFailed, match="not, or no longer, a member"):
                 await consumer.commit({T0: 0})
-            assert [record.value for record in await consumer.poll(2_000)] == [b"a", b"b"]
+            assert [record.value for record in await consumer.poll(timeout=2.0)] == [b"a", b"b"]
             assert consumer.assignment == {T0}
             assert consumer.subscription == {"t"}
             assert diary.entries == [("assigned", [0])]
@@ -100,7 +100,7 @@ def test_reading_goes_on_where_the_group_has_committed(options):
         mini.committed[T0] = 2
         async with consumer_on(mini, group_id="g", **options) as consumer:
             await consumer.subscribe(["t"])
-            assert [record.value for record in await consumer.poll(2_000)] == [b"c"]
+            assert [record.value for record in await consumer.poll(timeout=2.0)] == [b"c"]
 
     play(test)
 
@@ -113,7 +113,7 @@ def test_unstable_offsets_are_waited_for(options):
         mini.refuse("OffsetFetch", ErrorCode.UNSTABLE_OFFSET_COMMIT, 3)
         async with consumer_on(mini, group_id="g", **options) as consumer:
             await consumer.subscribe(["t"])
-            assert [record.value for record in await consumer.poll(2_000)] == [b"b"]
+            assert [record.value for record in await consumer.poll(timeout=2.0)] == [b"b"]
             assert all(each.require_stable for each in mini.asked_for("OffsetFetch"))
 
     play(test)
@@ -125,7 +125,7 @@ def test_nothing_committed_and_nowhere_to_begin(options):
         async with consumer_on(mini, group_id="g", auto_offset_reset="none", **options) as consumer:
             await consumer.subscribe(["t"])
             with pytest.raises(NoOffset, match="no offset is committed for t-0"):
-                await consumer.poll(2_000)
+                await consumer.poll(timeout=2.0)
 
     play(test)
 
@@ -157,7 +157,7 @@ def test_the_listener_may_seek_and_nothing_overrides_it(options):
 
             diary.then["assigned"] = seek
             await consumer.subscribe(["t"], listener=diary)
-            assert [record.value for record in await consumer.poll(2_000)] == [b"c"]
+            assert [record.value for record in await consumer.poll(timeout=2.0)] == [b"c"]
 
     play(test)
 
@@ -165,7 +165,7 @@ def test_the_listener_may_seek_and_nothing_overrides_it(options):
 @both
 def test_a_listener_may_be_plain_and_what_it_raises_comes_out_of_poll(options):
     class Failing(RebalanceListener):
-        def on_assigned(self, partitions):
+        def on_partitions_assigned(self, partitions):
             raise ZeroDivisionError("on purpose")
 
     async def test(mini):
@@ -173,9 +173,9 @@ def test_a_listener_may_be_plain_and_what_it_raises_comes_out_of_poll(options):
         async with consumer_on(mini, group_id="g", **options) as consumer:
             await consumer.subscribe(["t"], listener=Failing())
             with pytest.raises(ZeroDivisionError, match="on purpose"):
-                await consumer.poll(2_000)
+                await consumer.poll(timeout=2.0)
             assert consumer.assignment == {T0}
-            assert [record.value for record in await consumer.poll(2_000)] == [b"a"]
+            assert [record.value for record in await consumer.poll(timeout=2.0)] == [b"a"]
 
     play(test)
 
@@ -193,11 +193,11 @@ def test_a_poll_that_is_cancelled_in_a_callback_leaves_it_to_the_next(options):
         diary.then["assigned"] = wait
         async with consumer_on(mini, group_id="g", **options) as consumer:
             await consumer.subscribe(["t"], listener=diary)
-            polling = asyncio.create_task(consumer.poll(2_000))
+            polling = asyncio.create_task(consumer.poll(timeout=2.0))
             await until(lambda: diary.entries)
             polling.cancel()
             await asyncio.gather(polling, return_exceptions=True)
-            polling = asyncio.create_task(consumer.poll(2_000))
+            polling = asyncio.create_task(consumer.poll(timeout=2.0))
             await asyncio.sleep(0.02)
             assert not polling.done()
             gate.set()
@@ -217,9 +217,9 @@ def test_auto_commit_commits_what_was_handed_out_and_not_more(options):
         keywords = {"auto_commit_interval_ms": 0, "max_poll_records": 2, **options}
         async with consumer_on(mini, group_id="g", **keywords) as consumer:
             await consumer.subscribe(["t"])
-            assert len(await consumer.poll(2_000)) == 2
+            assert len(await consumer.poll(timeout=2.0)) == 2
             assert mini.committed.get(T0, 0) == 0
-            assert len(await consumer.poll(2_000)) == 2
+            assert len(await consumer.poll(timeout=2.0)) == 2
             await until(lambda: mini.committed.get(T0) == 2)
             async for record in consumer:
                 assert record.offset == 4
@@ -243,10 +243,10 @@ def test_a_poll_of_what_iteration_has_left_keeps_the_member_alive(options):
             seen = []
             for _ in range(6):
                 await asyncio.sleep(0.03)
-                seen += [record.offset for record in await consumer.poll(0, max_records=1)]
+                seen += [record.offset for record in await consumer.poll(timeout=0.0, max_records=1)]
             assert seen == [1, 2, 3, 4, 5, 6]
-            assert [record.offset for record in await consumer.poll(0)] == [7]
-            assert await consumer.poll(20) == []
+            assert [record.offset for record in await consumer.poll(timeout=0.0)] == [7]
+            assert await consumer.poll(timeout=0.02) == []
             assert diary.entries == [("assigned", [0])]
 
     play(test)
@@ -261,7 +261,7 @@ def test_what_iteration_has_left_of_a_partition_that_is_gone_is_not_handed_out(o
             async for _ in consumer:
                 break
             consumer._subscription.readings.clear()
-            assert await consumer.poll(0, max_records=1) == []
+            assert await consumer.poll(timeout=0.0, max_records=1) == []
 
     play(test)
 
@@ -272,8 +272,8 @@ def test_without_auto_commit_nothing_is_committed(options):
         mini.append("t", 0, b"a")
         async with consumer_on(mini, group_id="g", enable_auto_commit=False, **options) as consumer:
             await consumer.subscribe(["t"])
-            assert await consumer.poll(2_000)
-            await consumer.poll(10)
+            assert await consumer.poll(timeout=2.0)
+            await consumer.poll(timeout=0.01)
         assert mini.committed == {}
 
     play(test)
@@ -284,7 +284,7 @@ def test_partitions_assigned_by_hand_are_committed_for_no_member():
         mini.append("t", 0, b"a")
         async with consumer_on(mini, group_id="g") as consumer:
             consumer.assign([T0])
-            assert await consumer.poll(2_000)
+            assert await consumer.poll(timeout=2.0)
         [request] = mini.asked_for("OffsetCommit")
         assert (request.member_id, request.generation_id_or_member_epoch) == ("", -1)
         assert mini.committed == {T0: 1}
@@ -329,7 +329,7 @@ def test_commits_in_order_and_their_outcomes(options):
                 await consumer.commit({T0: 7})
             mini.refuse("OffsetCommit", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 1000)
             with pytest.raises(TimedOut):
-                await consumer.commit({T0: 7}, timeout_ms=50)
+                await consumer.commit({T0: 7}, timeout=0.05)
             mini.refusals.clear()
 
     play(test)
@@ -383,7 +383,7 @@ def test_eager_members_give_up_everything_first():
             await consumer.subscribe(["t"], listener=diary)
             await settled(consumer, T0, T1)
             while await consumer.position(T0) < 1:
-                await consumer.poll(20)
+                await consumer.poll(timeout=0.02)
             mini.refuse("Heartbeat", ErrorCode.REBALANCE_IN_PROGRESS)
             await until(lambda: not mini.refusals["Heartbeat"])
             assert consumer.assignment == {T0, T1}, "between polls nothing changes"
@@ -412,7 +412,7 @@ def test_cooperative_members_keep_what_stays():
             consumer.enforce_rebalance("because")
             # Joins again so that what was let go of can be given away; being alone it gets it back.
             await until(lambda: not consumer._polling)
-            await consumer.poll(50)
+            await consumer.poll(timeout=0.05)
             await settled(consumer, T0, T1, T2)
             assert consumer._subscription.readings[T1] is reading
             assert diary.entries == [
@@ -437,7 +437,7 @@ def test_a_seat_that_is_lost_loses_its_partitions(code):
             await until(lambda: not mini.refusals["Heartbeat"])
             with pytest.raises(CommitFailed):
                 await consumer.commit({T0: 0})
-            await consumer.poll(50)
+            await consumer.poll(timeout=0.05)
             await settled(consumer, T0)
             assert diary.entries == [("assigned", [0]), ("lost", [0]), ("assigned", [0])]
             kept = code is ErrorCode.ILLEGAL_GENERATION
@@ -455,7 +455,7 @@ def test_a_static_member_that_is_fenced_can_only_close():
             mini.refuse("Heartbeat", ErrorCode.FENCED_INSTANCE_ID)
             await until(lambda: not mini.refusals["Heartbeat"])
             with pytest.raises(Fenced, match="close this one"):
-                await consumer.poll(1_000)
+                await consumer.poll(timeout=1.0)
             mini.refuse("JoinGroup", ErrorCode.FENCED_INSTANCE_ID, 100)
         assert not mini.asked_for("LeaveGroup"), "its seat is kept for it"
 
@@ -506,8 +506,8 @@ def test_a_commit_that_nobody_foresaw_is_told(options, monkeypatch):
                 broken.setattr(Commits, "_commit", lambda *_: 1 / 0)
                 heard = []
                 await settled(consumer, T0)
-                await consumer.poll(1_000)
-                await consumer.poll(50)
+                await consumer.poll(timeout=1.0)
+                await consumer.poll(timeout=0.05)
                 consumer.commit_nowait({T0: 1}, lambda _, error: heard.append(error))
                 await until(lambda: heard)
                 assert isinstance(heard[0], ClientError) and "ZeroDivisionError" in str(heard[0])
@@ -538,11 +538,11 @@ def test_who_does_not_poll_leaves_and_joins_again():
             await until(lambda: mini.asked_for("LeaveGroup"))
             with pytest.raises(CommitFailed):
                 await consumer.commit({T0: 0})
-            await consumer.poll(30)
+            await consumer.poll(timeout=0.03)
             await settled(consumer, T0)
             assert diary.entries == [("assigned", [0]), ("lost", [0]), ("assigned", [0])]
             # Who polls for long is not late.
-            await consumer.poll(200)
+            await consumer.poll(timeout=0.2)
             assert len(mini.asked_for("LeaveGroup")) == 1
 
     play(test)
@@ -579,7 +579,7 @@ def test_a_join_that_fails_for_good_comes_out_of_poll(options, code):
             await consumer.subscribe(["t"])
             for _ in range(2):
                 with pytest.raises(Refused, match=code.name):
-                    await consumer.poll(2_000)
+                    await consumer.poll(timeout=2.0)
 
     play(test)
 
@@ -597,7 +597,7 @@ def test_a_coordinator_that_cannot_be_found_is_looked_for(options):
         async with consumer_on(mini, group_id="g", **options) as consumer:
             await consumer.subscribe(["t"])
             with pytest.raises(Refused, match="GROUP_AUTHORIZATION_FAILED"):
-                await consumer.poll(2_000)
+                await consumer.poll(timeout=2.0)
 
     play(test)
 
@@ -629,7 +629,7 @@ def test_replicas_that_move_are_a_reason_to_rebalance_for_who_has_a_rack(rack, m
             joins, asked = len(mini.asked_for("JoinGroup")), len(mini.asked_for("Metadata"))
             mini.nodes[2] = "two"
             await until(lambda: len(mini.asked_for("Metadata")) > asked + 2)
-            await consumer.poll(50)
+            await consumer.poll(timeout=0.05)
             assert len(mini.asked_for("JoinGroup")) == joins + more
 
     play(test)
@@ -731,7 +731,7 @@ def test_a_coordinator_that_says_it_is_none_is_not_asked_without_pause():
         async with consumer_on(mini, group_id="g", **options) as consumer:
             await consumer.subscribe(["t"])
             mini.refuse("ConsumerGroupHeartbeat", ErrorCode.COORDINATOR_NOT_AVAILABLE, 1_000)
-            await consumer.poll(400)
+            await consumer.poll(timeout=0.4)
             assert 3 <= len(mini.asked_for("ConsumerGroupHeartbeat")) <= 50
             mini.refusals["ConsumerGroupHeartbeat"].clear()
             await settled(consumer, T0)
@@ -747,7 +747,7 @@ def test_what_is_taken_away_is_committed_and_let_go_of_first():
             mini.target = [T0, T1]
             await consumer.subscribe(["t"], listener=diary)
             await settled(consumer, T0, T1)
-            assert await consumer.poll(1_000) or await consumer.position(T0) == 1
+            assert await consumer.poll(timeout=1.0) or await consumer.position(T0) == 1
             reading = consumer._subscription.readings[T1]
             mini.target = [T1, T2]
             await settled(consumer, T1, T2)
@@ -775,7 +775,7 @@ def test_a_fenced_member_loses_its_partitions_and_joins_again(code):
             await until(lambda: not mini.refusals["ConsumerGroupHeartbeat"])
             await asyncio.sleep(0.03)
             assert consumer.assignment == {T0}, "between polls nothing changes"
-            await consumer.poll(20)
+            await consumer.poll(timeout=0.02)
             await settled(consumer, T0)
             assert diary.entries == [("assigned", [0]), ("lost", [0]), ("assigned", [0])]
             names = {each.member_id for each in mini.asked_for("ConsumerGroupHeartbeat")}
@@ -792,7 +792,7 @@ def test_an_epoch_member_that_does_not_poll_leaves_and_joins_again():
             await consumer.subscribe(["t"], listener=diary)
             await settled(consumer, T0)
             await until(lambda: mini.asked_for("ConsumerGroupHeartbeat")[-1].member_epoch == -1)
-            await consumer.poll(20)
+            await consumer.poll(timeout=0.02)
             await settled(consumer, T0)
             assert diary.entries == [("assigned", [0]), ("lost", [0]), ("assigned", [0])]
 
@@ -805,7 +805,7 @@ def test_a_cluster_without_the_protocol_is_told_as_such():
         async with consumer_on(mini, group_id="g", group_protocol="consumer") as consumer:
             await consumer.subscribe(["t"])
             with pytest.raises(ClientError, match="group.protocol=classic"):
-                await consumer.poll(2_000)
+                await consumer.poll(timeout=2.0)
 
     play(test)
 
@@ -830,11 +830,11 @@ def test_closing_while_the_broker_is_gone_ends_in_time(options):
         consumer = consumer_on(mini, group_id="g", **options)
         await consumer.open()
         await consumer.subscribe(["t"])
-        await consumer.poll(2_000)
+        await consumer.poll(timeout=2.0)
         mini.down.add("one:9092")
         mini.hang_up()
         began = asyncio.get_running_loop().time()
-        await consumer.close(timeout_ms=200)
+        await consumer.close(timeout=0.2)
         assert asyncio.get_running_loop().time() - began < 1.5
         await consumer.close()
 
@@ -853,9 +853,9 @@ def test_closing_in_the_midst_of_a_join_leaves_nothing_behind(options):
         consumer = consumer_on(mini, group_id="g", **options)
         await consumer.open()
         await consumer.subscribe(["t"])
-        polling = asyncio.create_task(consumer.poll(60_000))
+        polling = asyncio.create_task(consumer.poll(timeout=60.0))
         await until(lambda: mini.asked_for(name))
-        closing = asyncio.create_task(consumer.close(timeout_ms=300))
+        closing = asyncio.create_task(consumer.close(timeout=0.3))
         with pytest.raises(ClientError, match="closed"):
             await polling
         await closing
@@ -886,11 +886,11 @@ def test_a_listener_may_commit_while_the_consumer_closes(options):
                 assert await consumer.position(T0) == 1
                 await consumer.commit()
                 with pytest.raises(ClientError, match="closed"):
-                    await consumer.poll(10)
+                    await consumer.poll(timeout=0.01)
 
             diary.then["revoked"] = commit
             await consumer.subscribe(["t"], listener=diary)
-            assert await consumer.poll(2_000)
+            assert await consumer.poll(timeout=2.0)
         assert mini.committed == {T0: 1}
         with pytest.raises(ClientError, match="closed"):
             await consumer.commit()
@@ -903,7 +903,7 @@ def test_an_epoch_that_changes_under_a_commit_before_a_rebalance_is_no_reason_to
         mini.append("t", 0, b"a")
         async with consumer_on(mini, group_id="g", group_protocol="consumer") as consumer:
             await consumer.subscribe(["t"])
-            assert await consumer.poll(2_000)
+            assert await consumer.poll(timeout=2.0)
             mini.refuse("OffsetCommit", ErrorCode.STALE_MEMBER_EPOCH, 2)
             mini.target = [T1]
             await settled(consumer, T1)
@@ -934,14 +934,14 @@ def test_nothing_is_handed_out_while_it_is_being_given_up(kind):
         async with consumer_on(mini, group_id="g", max_poll_records=3, **options) as consumer:
             mini.target = [T0]
             await consumer.subscribe(["t"])
-            assert len(await consumer.poll(2_000)) == 3
+            assert len(await consumer.poll(timeout=2.0)) == 3
             mini.handlers["OffsetCommit"] = slow
             mini.target = [T1]
             if kind == "eager":
                 consumer.enforce_rebalance()
             await until(lambda: kind == "eager" or mini.target is None)
-            assert await consumer.poll(60) == []
-            assert await consumer.poll(60) == []
+            assert await consumer.poll(timeout=0.06) == []
+            assert await consumer.poll(timeout=0.06) == []
             assert consumer.assignment == {T0}
             gate.set()
             await settled(consumer, T1)

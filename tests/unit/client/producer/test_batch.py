@@ -50,7 +50,7 @@ def test_encoding_again_does_not_compress_again() -> None:
 def test_outcomes() -> None:
     bench, batch, deliveries = filled(3)
     told: list[object] = []
-    deliveries[1].when_done(lambda metadata, error: told.append((metadata.offset, error)))
+    deliveries[1].add_done_callback(lambda each: told.append((each.metadata().offset, each.exception())))
     with pytest.raises(WrongState):
         deliveries[1].result()
     assert deliveries[1].metadata().offset == -1
@@ -75,7 +75,7 @@ def test_splitting_keeps_every_record(codec: str) -> None:
     before = records_of(batch)
     told: list[int] = []
     for each in deliveries:
-        each.when_done(lambda metadata, error: told.append(metadata.offset))
+        each.add_done_callback(lambda each: told.append(each.metadata().offset))
     parts = batch.split(400)
     assert len(parts) > 2
     assert all(len(part.buffer) <= 400 or part.count == 1 for part in parts)

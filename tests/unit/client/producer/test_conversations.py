@@ -165,7 +165,7 @@ def test_a_leader_that_an_answer_names_is_believed(cluster: Cluster) -> None:
 
     async def main() -> None:
         async with producer() as sending:
-            assert (await sending.deliver("t", b"x")).offset == 5
+            assert (await sending.send_and_wait("t", b"x")).offset == 5
             asked = [
                 (address, name) for address, name, _, _ in cluster.asked if name in ("Produce", "Metadata")
             ]
@@ -190,8 +190,8 @@ def test_a_broker_that_asks_for_patience_gets_it(cluster: Cluster) -> None:
 
     async def main() -> None:
         async with producer() as sending:
-            await sending.deliver("t", b"1")
-            await sending.deliver("t", b"2")
+            await sending.send_and_wait("t", b"1")
+            await sending.send_and_wait("t", b"2")
             assert times[1] - times[0] >= 0.115
             assert sending.statistics().throttle_seconds == 0.24
 
@@ -204,7 +204,7 @@ def test_topics_by_id_where_the_broker_knows_how(cluster: Cluster, newest: int) 
 
     async def main() -> None:
         async with producer() as sending:
-            assert (await sending.deliver("t", b"x")).offset == 5
+            assert (await sending.send_and_wait("t", b"x")).offset == 5
 
     run(main)
     ((_, _, version, request),) = [each for each in cluster.asked if each[1] == "Produce"]
@@ -216,11 +216,11 @@ def test_topics_by_id_where_the_broker_knows_how(cluster: Cluster, newest: int) 
 def test_each_connection_agrees_on_versions_anew(cluster: Cluster) -> None:
     async def main() -> None:
         async with producer() as sending:
-            await sending.deliver("t", b"x")
+            await sending.send_and_wait("t", b"x")
             cluster.limits = {ONE: {"Produce": 11}}
             cluster.hang_up()
             await asyncio.sleep(0.01)
-            await sending.deliver("t", b"x")
+            await sending.send_and_wait("t", b"x")
 
     run(main)
     assert [version for name, version in cluster.said() if name == "Produce"] == [13, 11]
@@ -248,7 +248,7 @@ def test_nobody_answers_without_acknowledgements(cluster: Cluster) -> None:
 
     async def main() -> None:
         async with producer(acks=0) as sending:
-            assert (await sending.deliver("t", b"x")).offset == -1
+            assert (await sending.send_and_wait("t", b"x")).offset == -1
 
     run(main)
     assert cluster.headers[0].producer_id == -1
@@ -261,7 +261,7 @@ def test_an_answer_that_leaves_a_partition_out(cluster: Cluster) -> None:
     async def main() -> None:
         async with producer() as sending:
             with pytest.raises(Malformed, match="left partitions out"):
-                await sending.deliver("t", b"x")
+                await sending.send_and_wait("t", b"x")
 
     run(main)
 
@@ -278,7 +278,7 @@ def test_a_request_without_an_answer_is_sent_again(cluster: Cluster) -> None:
     async def main() -> None:
         async with producer(request_timeout_ms=100) as sending:
             begun = time.monotonic()
-            assert (await sending.deliver("t", b"x")).offset == 5
+            assert (await sending.send_and_wait("t", b"x")).offset == 5
             assert 0.09 < time.monotonic() - begun < 2
 
     run(main)
@@ -295,10 +295,10 @@ def test_connections_that_end_without_retries(cluster: Cluster) -> None:
     async def main() -> None:
         async with producer(retries=0) as sending:
             with pytest.raises(Disconnected):
-                await sending.deliver("t", b"x")
+                await sending.send_and_wait("t", b"x")
             del cluster.handlers["Produce"]
             cluster.handlers["Produce"] = cluster.produce
-            await sending.deliver("t", b"x")
+            await sending.send_and_wait("t", b"x")
 
     run(main)
 
@@ -326,9 +326,9 @@ def test_a_producer_id_that_is_denied_for_now(cluster: Cluster) -> None:
     async def main() -> None:
         async with producer() as sending:
             with pytest.raises(Refused, match="CLUSTER_AUTHORIZATION_FAILED"):
-                await sending.deliver("t", b"x")
+                await sending.send_and_wait("t", b"x")
             cluster.handlers["InitProducerId"] = cluster.init
-            await sending.deliver("t", b"x")
+            await sending.send_and_wait("t", b"x")
 
     run(main)
 
@@ -343,7 +343,7 @@ def test_a_producer_id_that_is_to_be_had_later(cluster: Cluster) -> None:
 
     async def main() -> None:
         async with producer() as sending:
-            await sending.deliver("t", b"x")
+            await sending.send_and_wait("t", b"x")
 
     run(main)
     assert cluster.headers[0].producer_id == 77
@@ -354,8 +354,8 @@ def test_lost_memory_means_another_epoch(cluster: Cluster) -> None:
 
     async def main() -> None:
         async with producer() as sending:
-            await sending.deliver("t", b"1")
-            await sending.deliver("t", b"2")
+            await sending.send_and_wait("t", b"1")
+            await sending.send_and_wait("t", b"2")
 
     run(main)
     # The first of those was answered before the log start was known, so it was only sent again.
@@ -373,7 +373,7 @@ def test_an_error_that_nothing_heals(cluster: Cluster) -> None:
     async def main() -> None:
         async with producer() as sending:
             with pytest.raises(Refused):
-                await sending.deliver("t", b"1")
+                await sending.send_and_wait("t", b"1")
             with pytest.raises(Refused, match="cannot go on"):
                 await sending.send("t", b"2")
 
@@ -395,7 +395,7 @@ def test_a_code_of_a_later_release_is_an_error_like_any_other(cluster: Cluster) 
                 delivery.result()
             await producer.abort_transaction()
             producer.begin_transaction()
-            await producer.deliver("t", b"b")
+            await producer.send_and_wait("t", b"b")
             cluster.end_codes = [LATER]
             with pytest.raises(Refused, match="UNKNOWN_SERVER_ERROR"):
                 await producer.commit_transaction()
@@ -416,10 +416,10 @@ def test_offsets_that_cannot_be_sent_are_not_left_out_of_a_commit(
         async with Producer(ONE, transactional_id="x", max_block_ms=2_000) as producer:
             await producer.init_transactions()
             producer.begin_transaction()
-            await producer.deliver("t", b"a")
+            await producer.send_and_wait("t", b"a")
             with monkeypatch.context() as broken:
                 broken.setattr(OffsetsToCommit, "request", lambda _: 1 / 0)
-                waiting = asyncio.create_task(producer.send_offsets(offsets, "g"))
+                waiting = asyncio.create_task(producer.send_offsets_to_transaction(offsets, "g"))
                 if patient:
                     with pytest.raises(MustAbort, match="ZeroDivisionError"):
                         await waiting
@@ -430,7 +430,7 @@ def test_offsets_that_cannot_be_sent_are_not_left_out_of_a_commit(
                     await producer.commit_transaction()
             await producer.abort_transaction()
             producer.begin_transaction()
-            await producer.send_offsets(offsets, "g")
+            await producer.send_offsets_to_transaction(offsets, "g")
             await producer.commit_transaction()
         ends = [request.committed for _, name, _, request in cluster.asked if name == "EndTxn"]
         assert ends == [False, True]
@@ -445,7 +445,7 @@ def test_an_end_that_nobody_foresaw_leaves_no_producer_in_between(
         async with Producer(ONE, transactional_id="x", max_block_ms=2_000) as producer:
             await producer.init_transactions()
             producer.begin_transaction()
-            await producer.deliver("t", b"a")
+            await producer.send_and_wait("t", b"a")
             monkeypatch.setattr(Transactor, "_start_over", lambda *_: 1 / 0)
             with pytest.raises(ClientError, match="cannot go on: .*ZeroDivisionError"):
                 await producer.commit_transaction()
@@ -463,7 +463,7 @@ def test_an_answer_that_leaves_an_offset_out_is_asked_for_again(cluster: Cluster
         async with Producer(ONE, transactional_id="x", retry_backoff_ms=1, max_block_ms=2_000) as producer:
             await producer.init_transactions()
             producer.begin_transaction()
-            await producer.send_offsets({TopicPartition("s", 0): 3}, "g")
+            await producer.send_offsets_to_transaction({TopicPartition("s", 0): 3}, "g")
             await producer.commit_transaction()
         asked = [name for _, name, _, _ in cluster.asked]
         assert asked.count("TxnOffsetCommit") == 2
@@ -478,8 +478,8 @@ def test_transactions_of_version_two(cluster: Cluster) -> None:
             await sending.init_transactions()
             for _ in range(2):
                 async with sending.transaction():
-                    await sending.deliver("t", b"x")
-                    await sending.send_offsets({TopicPartition("t", 0): 3}, "g")
+                    await sending.send_and_wait("t", b"x")
+                    await sending.send_offsets_to_transaction({TopicPartition("t", 0): 3}, "g")
             async with sending.transaction():
                 pass
 
@@ -507,9 +507,9 @@ def test_transactions_of_version_one(cluster: Cluster) -> None:
             await sending.init_transactions()
             for _ in range(2):
                 async with sending.transaction():
-                    await sending.deliver("t", b"x")
+                    await sending.send_and_wait("t", b"x")
             async with sending.transaction():
-                await sending.send_offsets({TopicPartition("t", 0): 3}, "g")
+                await sending.send_offsets_to_transaction({TopicPartition("t", 0): 3}, "g")
 
     run(main)
     assert cluster.said() == [
@@ -536,14 +536,14 @@ def test_a_cluster_that_learns_version_two(cluster: Cluster) -> None:
         async with producer(transactional_id="x") as sending:
             await sending.init_transactions()
             sending.begin_transaction()
-            await sending.deliver("t", b"x")
+            await sending.send_and_wait("t", b"x")
             # It is told when a connection is made, and that is after the end of this transaction.
             cluster.version = 2
             cluster.hang_up()
             await sending.commit_transaction()
             for _ in range(2):
                 async with sending.transaction():
-                    await sending.deliver("t", b"x")
+                    await sending.send_and_wait("t", b"x")
 
     run(main)
     said = cluster.said()
@@ -557,7 +557,7 @@ def test_a_coordinator_that_moves(cluster: Cluster) -> None:
         async with producer(transactional_id="x") as sending:
             await sending.init_transactions()
             sending.begin_transaction()
-            await sending.deliver("t", b"x")
+            await sending.send_and_wait("t", b"x")
             cluster.coordinator = 2
             cluster.end_codes = [ErrorCode.NOT_COORDINATOR, ErrorCode.CONCURRENT_TRANSACTIONS]
             await sending.commit_transaction()
@@ -620,7 +620,7 @@ def test_a_fenced_producer(cluster: Cluster) -> None:
         async with producer(transactional_id="x") as sending:
             await sending.init_transactions()
             sending.begin_transaction()
-            await sending.deliver("t", b"x")
+            await sending.send_and_wait("t", b"x")
             cluster.end_codes = [ErrorCode.INVALID_PRODUCER_EPOCH]
             with pytest.raises(Fenced):
                 await sending.commit_transaction()
@@ -680,7 +680,7 @@ def test_the_sender_survives_what_it_did_not_expect(
 ) -> None:
     async def main() -> None:
         async with producer() as sending:
-            await sending.deliver("t", b"x")
+            await sending.send_and_wait("t", b"x")
             work, calls = sending._sender._work, list[int]()
 
             def fail_once() -> None:
@@ -690,7 +690,7 @@ def test_the_sender_survives_what_it_did_not_expect(
                 work()
 
             monkeypatch.setattr(sending._sender, "_work", fail_once)
-            await sending.deliver("t", b"y")
+            await sending.send_and_wait("t", b"y")
 
     run(main)
     assert "the sender failed, and goes on" in caplog.text

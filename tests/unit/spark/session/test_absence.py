@@ -6,7 +6,7 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("statement", ["import ottla.spark", "from ottla.spark import session"])
+@pytest.mark.parametrize("statement", ["import ottla.spark; ottla.spark.session", "from ottla.spark import session"])
 def test_one_clear_error(statement: str) -> None:
     program = f"""
 import importlib.util

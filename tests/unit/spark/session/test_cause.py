@@ -87,6 +87,12 @@ TABLE = {
         "of this name",
         "queryName",
     ),
+    "another mode": (
+        'The data source "ottla" cannot be written in the "ErrorIfExists" mode. Please use either the "Append" or '
+        '"Overwrite" mode instead.',
+        "it cannot write in the mode ErrorIfExists",
+        '.mode("append")',
+    ),
     "a value": (said.BAD_VALUE, "spark.task.cpus cannot be many", "'decimal' value"),
     "a value, wrapped": (said.WRAPPED_VALUE, "spark.sql.shuffle.partitions cannot be many", "'int' value"),
     "a size": ("Failed to parse byte string: 12x", "no size: 12x", "512m"),
@@ -122,6 +128,26 @@ def test_a_function_of_the_users_may_say_anything() -> None:
     text = said.IN_A_FUNCTION.replace("integer division or modulo by zero", "java.lang.OutOfMemoryError: no")
     assert cause(read(text)) is None
     assert judge(read(text)).message == "ZeroDivisionError: java.lang.OutOfMemoryError: no"
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("stream-1: the record ints-0@0 cannot be read: value: it is not JSON", "dead_letters=TOPIC"),
+        (
+            "map_values-1: the value of the record t-0@0 is null, which the function at /a.py:3 does not expect",
+            "lambda value: value is not None",
+        ),
+    ],
+)
+def test_a_record_that_cannot_be_taken_in(words: str, hint: str) -> None:
+    assert hint in judge(read(f"[USER_RAISED_EXCEPTION] {words} SQLSTATE: P0001")).hint
+    ours = said.OURS.replace(
+        "ottla.client.errors.Refused: orders: this server does not host this topic-partition "
+        "(UNKNOWN_TOPIC_OR_PARTITION)\nhint: create the topic, or check its name",
+        f"ottla.streams.errors.Unreadable: {words}",
+    )
+    assert hint in judge(read(ours)).hint
 
 
 def test_what_nobody_knows() -> None:

@@ -113,3 +113,9 @@ def test_what_cannot_be_done_without_a_marker(text: str) -> None:
 def test_a_time_that_is_none() -> None:
     with pytest.raises(OptionError, match="option plannedMs is 'soon'"):
         SinkOptions.of({**WHERE, "plannedMs": "soon"})
+
+
+def test_an_unknown_setting_says_where_they_are_described() -> None:
+    with pytest.raises(OptionError) as refused:
+        SinkOptions.of({**WHERE, "kafka.foo": "1"}).check()
+    assert refused.value.hint == "docs/reference/client-settings.md lists all there are"

@@ -9,7 +9,7 @@ from ottla.client.errors import NoBroker
 from ottla.client.links import Links
 from ottla.client.settings.resolve import resolve
 from ottla.spark import connection
-from ottla.spark.connection import connected
+from ottla.spark.connection import connected, planning
 from tests.unit.client.brokers import Brokers, broker
 
 
@@ -59,3 +59,18 @@ def test_a_forked_process_begins_anew(network):
     # What the child of a fork finds: the thread is not there.
     connection._pool.thread = SimpleNamespace(is_alive=False)
     assert connected(settings()) is not first
+
+
+def test_a_plan_has_less_patience_than_a_task(network, monkeypatch):
+    opened = []
+
+    async def refuse(self, timeout_ms=None):
+        opened.append(timeout_ms)
+        raise NoBroker("nobody is there")
+
+    monkeypatch.setattr(connection.Cluster, "open", refuse)
+    unhurried = resolve("consumer", "one:9092", {})
+    for connect, given in ((planning, unhurried), (planning, settings()), (connected, unhurried)):
+        with pytest.raises(NoBroker):
+            connect(given)
+    assert opened == [15_000, None, None]

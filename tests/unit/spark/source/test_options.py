@@ -192,3 +192,12 @@ def test_what_has_no_effect_is_said(caplog):
 def test_every_option_is_known():
     assert {"subscribe", "assign", "failOnDataLoss", "groupId", "columns", "isolation"} <= set(NAMES)
     assert len({name.lower() for name in NAMES}) == len(NAMES)
+
+
+def test_what_is_refused_is_refused_with_what_to_do_about_it():
+    for given in ({"kafka.foo": "1"}, {"subscribePattern": "("}):
+        base = BASE if "kafka.foo" in given else {"kafka.bootstrap.servers": "one:9092"}
+        with pytest.raises(OptionError) as raised:
+            parse(base | given)
+        assert raised.value.hint
+        assert "brokers said" not in raised.value.hint

@@ -10,13 +10,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.streams import App, Hopping, JoinWindow, Session, Sliding, TimeLimit, Tumbling, WindowClose
+from ottla.streams import (
+    App,
+    HoppingWindow,
+    JoinWindow,
+    SessionWindow,
+    SlidingWindow,
+    TimeLimit,
+    TumblingWindow,
+    WindowClose,
+)
 from ottla.streams.lowering.stateful.aggregate import Aggregate
 from ottla.streams.lowering.stateful.distinct import Distinct
 from ottla.streams.lowering.stateful.fold import fold_of
 from ottla.streams.lowering.stateful.foreign_key_join import Resolving, Responding, Subscribing
 from ottla.streams.lowering.stateful.joining import joiner
-from ottla.streams.lowering.stateful.keycode import key_code
+from ottla.streams.lowering.stateful.keycode import key_code, same_key
 from ottla.streams.lowering.stateful.operator import Operator
 from ottla.streams.lowering.stateful.record import Record
 from ottla.streams.lowering.stateful.stream_join import StreamJoin
@@ -111,7 +120,7 @@ def build(kind: str, window: Any = None, how: str = "inner") -> tuple[Any, Calla
         node = grouped.aggregate(
             lambda: "",
             lambda value, so_far: None if value == "s" else so_far + value,
-            joined if isinstance(window, Session) else None,
+            joined if isinstance(window, SessionWindow) else None,
             value=str,
         )._node
         code = key_code(node.inputs[0].key)
@@ -137,7 +146,7 @@ def build(kind: str, window: Any = None, how: str = "inner") -> tuple[Any, Calla
         node = tables[how](other, joined)._node
         return node, lambda: TableJoin(how, _joiner(node))
     if kind == "suppress":
-        counted = left.group_by_key().windowed_by(Tumbling(10, grace=7)).reduce(joined)
+        counted = left.group_by_key().windowed_by(TumblingWindow(10, grace=7)).reduce(joined)
         node = counted.suppress(window)._node
         return node, lambda: Suppress(patience_of(node))
     if kind == "distinct":
@@ -160,14 +169,14 @@ KINDS: list[tuple[Any, ...]] = [
     *(
         ("window", window, emit)
         for window in (
-            Tumbling(10, grace=5),
-            Hopping(10, 4),
-            Hopping(9, 3, grace=20),
-            Session(5, grace=8),
-            Session(3),
-            Sliding(10, grace=100),
-            Sliding(5, grace=12),
-            Sliding(0),
+            TumblingWindow(10, grace=5),
+            HoppingWindow(10, 4),
+            HoppingWindow(9, 3, grace=20),
+            SessionWindow(5, grace=8),
+            SessionWindow(3),
+            SlidingWindow(10, grace=100),
+            SlidingWindow(5, grace=12),
+            SlidingWindow(0),
         )
         for emit in ("update", "close")
     ),
@@ -205,7 +214,7 @@ def refer(value: str) -> str | None:
 
 
 def by_three_operators(node: Any, records: Sequence[Given]) -> Flown:
-    asking = Driver(lambda: Subscribing(node.how, lambda key, value: refer(value)))
+    asking = Driver(lambda: Subscribing(node.how, lambda key, value: refer(value), same_key(node.key)))
     answering = Driver(lambda: Responding(str.encode))
     resolving = Driver(lambda: Resolving(node.how, _joiner(node)))
     made: Flown = []

@@ -114,6 +114,16 @@ def test_a_datetime_is_a_time_to_the_millisecond() -> None:
     assert app.test({"in": ["a"]})["out"][0].timestamp == 2_000_000_000_007
 
 
+def test_a_datetime_without_a_time_zone_says_no_moment() -> None:
+    at = datetime.datetime(2033, 5, 18, 3, 33, 20)
+    app = App("times")
+    app.stream("in", timestamp=lambda v: (lambda: at)(), name="timed").to("out")
+    assert "datetime.datetime(2033, 5, 18, 3, 33, 20) has no time zone" in failure(app, {"in": ["a"]})
+    app = App("values")
+    app.stream("in").map_values(lambda v: (lambda: at)(), value=datetime.datetime).to("out")
+    assert "has no time zone" in failure(app, {"in": ["a"]})
+
+
 BAD = [
     (b"ok", b'{"user":"a","total":1}'),
     (b"\xff", b'{"user":"a","total":1}'),

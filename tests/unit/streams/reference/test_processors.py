@@ -44,7 +44,7 @@ def test_a_store_remembers_and_a_record_goes_on_with_its_time(batches: int) -> N
 @pytest.mark.parametrize("batches", BATCHES)
 def test_what_is_written_with_a_time_to_live_is_forgotten(batches: int) -> None:
     given = [("a", 1, 0), ("a", 1, 10), ("a", 1, 21), ("a", 1, 22), ("b", 1, 300)]
-    made = run(Summing, Store("sums", str, int, ttl_ms=10), given=given, batches=batches)
+    made = run(Summing, Store("sums", str, int, ttl=10), given=given, batches=batches)
     assert [value for _, value, _ in made] == [1, 2, 1, 2, 1]
 
 

@@ -8,9 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.streams import App, Store, Tumbling, within
+from ottla.streams import (
+    App,
+    HoppingWindow,
+    SessionWindow,
+    SlidingWindow,
+    Store,
+    Stream,
+    TimeLimit,
+    TumblingWindow,
+    WindowClose,
+    within,
+)
 from ottla.streams.lowering.context import Context
 from ottla.streams.lowering.execution import Execution
+from ottla.streams.lowering.lower import STAGES
 from ottla.streams.processor import Incoming, Processor, ProcessorContext
 from tests.unit.streams.stateful.chain import Chain, Given, run
 
@@ -140,6 +152,121 @@ def test_an_operator_that_many_read_runs_once() -> None:
     ]
 
 
+called: Counter[str] = Counter()
+
+
+def noted(name: str, result: Any) -> Any:
+    """Note that a function was called."""
+    called[name] += 1
+    return result
+
+
+def add(value: Any, total: Any) -> Any:
+    return noted("add", (total or 0) + value)
+
+
+def pair(one: Any, other: Any) -> Any:
+    return noted("pair", (one or 0) * 100 + (other or 0))
+
+
+def stream(app: App, topic: str = "t") -> Any:
+    return app.stream(topic, value=int)
+
+
+def table(app: App, topic: str = "t") -> Any:
+    return app.table(topic, value=int)
+
+
+def windowed(app: App, window: Any, emit: str = "update") -> Any:
+    found = stream(app).group_by_key().windowed_by(window, emit=emit)
+    return found.aggregate(int, add, lambda one, other: noted("merge", one + other), value=int) if isinstance(
+        window, SessionWindow
+    ) else found.aggregate(int, add, value=int)  # fmt: skip
+
+
+# Every kind of operator that keeps state, and how many stages it is.
+KEEPING: dict[str, tuple[Any, int]] = {
+    "count": (lambda app: stream(app).group_by_key().count(), 1),
+    "reduce": (lambda app: stream(app).group_by_key().reduce(add), 1),
+    "aggregate": (lambda app: stream(app).group_by_key().aggregate(int, add, value=int), 1),
+    "cogroup": (
+        lambda app: stream(app).group_by_key().cogroup(add, value=int).cogroup(stream(app, "u").group_by_key(), add)
+        .aggregate(int), 1,
+    ),
+    "tumbling": (lambda app: windowed(app, TumblingWindow(4)), 1),
+    "hopping": (lambda app: windowed(app, HoppingWindow(6, 2)), 1),
+    "sliding": (lambda app: windowed(app, SlidingWindow(3)), 1),
+    "session": (lambda app: windowed(app, SessionWindow(2)), 1),
+    "closing": (lambda app: windowed(app, TumblingWindow(4), "close"), 1),
+    "table": (lambda app: table(app).filter(lambda v: noted("filter", v > 1)), 1),
+    "to_table": (lambda app: stream(app).to_table().filter(lambda v: noted("filter", v > 1)), 1),
+    "table aggregate": (
+        lambda app: (
+            table(app).group_by(lambda k, v: (str(v % 2), v), key=str, value=int).reduce(add, lambda a, b: a - b)
+        ),
+        2,
+    ),
+    "suppress": (lambda app: table(app).suppress(TimeLimit(3)), 2),
+    "final": (lambda app: windowed(app, TumblingWindow(4)).suppress(WindowClose()), 2),
+    "distinct": (lambda app: stream(app).distinct(within=2), 1),
+    "streams": (lambda app: stream(app).outer_join(stream(app, "u"), pair, value=int, within=within(3)), 1),
+    "stream and table": (lambda app: stream(app).left_join(table(app, "u"), pair, value=int), 1),
+    "tables": (lambda app: table(app).outer_join(table(app, "u"), pair, value=int), 1),
+    "foreign key": (
+        lambda app: table(app).left_join(table(app, "u"), pair, value=int, on=lambda v: noted("on", "ab"[v % 2])), 3,
+    ),
+    "process": (lambda app: stream(app).process(Marking, stores=[Store("seen", str, int)]), 1),
+    "process_values": (lambda app: stream(app).process_values(Marking, stores=[Store("seen", str, int)]), 1),
+}  # fmt: skip
+
+
+def read_by(app: App, kind: str, readers: int) -> None:
+    """An operator, with one reader or with several, one of which keeps state as well."""
+    found, _ = KEEPING[kind]
+    flowing = found(app)
+    flowing = flowing if isinstance(flowing, Stream) else flowing.to_stream(name="changes")
+    flowing.to("one")
+    if readers > 1:
+        flowing.filter(lambda k, v: v is not None and v > 1).to("two")
+        flowing.map(lambda k, v: (str(k), v), key=str, value=int).group_by_key().count(name="again").to(
+            "three"
+        )
+        flowing.for_each(print)
+
+
+@pytest.mark.parametrize("kind", KEEPING)
+def test_every_operator_with_state_runs_once_a_micro_batch(kind: str) -> None:
+    """However many read it: its functions are called as often as for one reader, and so is it."""
+    rows = [("tu"[n % 3 == 0], "ab"[n % 2], n % 5, n) for n in range(24)]
+    found = []
+    for readers in (1, 4):
+        app = App("once")
+        read_by(app, kind, readers)
+        chain = Chain(app)
+        called.clear()
+        Marking.called.clear()
+        out = [row[1:] for given in batches_of(rows, [5, 11, 17]) for row in chain.batch(given)]
+        steps = Counter(each for each in chain.steps if each != "again")
+        found.append((called.copy(), Marking.called.copy(), steps, [row for row in out if row[0] == "one"]))
+        names = [each.node.name for each in chain.execution.flow.stages]
+        assert len(names) == len(set(names)) == KEEPING[kind][1] + (readers > 1)
+        assert max(steps.values()) == 4
+    one, several = found
+    assert one == several
+    assert one[3]
+
+
+def test_no_kind_of_operator_with_state_is_left_out() -> None:
+    kinds = {type(each) for kind in KEEPING for each in _kept(kind)}
+    assert kinds == set(STAGES)
+
+
+def _kept(kind: str) -> list[Any]:
+    app = App("once")
+    KEEPING[kind][0](app)
+    return [each for each in app.plan().nodes if each.stateful]
+
+
 def everything(app: App) -> None:
     """Operators of every kind, read by several others, and several ways to one topic."""
     one, other = app.stream("t", value=int), app.stream("u", value=int)
@@ -153,7 +280,7 @@ def everything(app: App) -> None:
     joined.left_join(table, lambda a, b: a * 10 + (b or 0), value=int).to("mixed")
     small, large = one.branch(lambda v: v < 3, lambda v: True)
     small.merge(large.map_values(lambda v: -v)).distinct(within=5).to("mixed")
-    one.group_by_key().windowed_by(Tumbling(20, grace=5)).count().to_stream().map(
+    one.group_by_key().windowed_by(TumblingWindow(20, grace=5)).count().to_stream().map(
         lambda k, v: (k.key, v), key=str, value=int
     ).to("windows")
     grouped = table.group_by(lambda k, v: (str(v % 2), v), key=str, value=int)

@@ -5,6 +5,7 @@ too: what was there before it, and when.
 """
 
 from collections.abc import Callable
+from operator import eq
 from typing import Any
 
 import pytest
@@ -100,8 +101,8 @@ CASES: dict[str, Case] = {
         lambda: TableAggregate(Balance("aggregate", lambda: 0, total, lambda key, value, old: old - value)),
         moved,
     ),
-    "subscribing": (lambda: Subscribing("left", lambda key, value: f"r{value % 2}"), plain),
-    "subscribing inner": (lambda: Subscribing("inner", lambda key, value: f"r{value % 2}"), plain),
+    "subscribing": (lambda: Subscribing("left", lambda key, value: f"r{value % 2}", eq), plain),
+    "subscribing inner": (lambda: Subscribing("inner", lambda key, value: f"r{value % 2}", eq), plain),
     "responding": (lambda: Responding(key_code(type_of(str)).encode), subscription),
     "suppress": (lambda: Suppress(Patience(9)), plain),
     "suppress two": (lambda: Suppress(Patience(9, records_max=2)), plain),

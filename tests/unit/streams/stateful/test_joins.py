@@ -1,6 +1,7 @@
 """Joins: the tables of Kafka Streams' developer guide, then at random against small models."""
 
 from collections.abc import Sequence
+from operator import eq
 from typing import Any
 
 import pytest
@@ -262,7 +263,7 @@ class ForeignKeys:
     """The three operators one after another, each with its stores."""
 
     def __init__(self, how: str) -> None:
-        self.subscribing = Driver(lambda: Subscribing(how, lambda key, value: value[0]))
+        self.subscribing = Driver(lambda: Subscribing(how, lambda key, value: value[0], eq))
         self.responding = Driver(lambda: Responding(TEXT.encode))
         self.resolving = Driver(lambda: Resolving(how, pair))
 

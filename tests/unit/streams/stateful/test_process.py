@@ -92,7 +92,7 @@ def test_a_store_is_like_a_dict() -> None:
 
 
 def test_what_is_written_with_a_time_to_live_is_forgotten() -> None:
-    store = Store("sums", str, int, ttl_ms=10)
+    store = Store("sums", str, int, ttl=10)
     records = [
         record("a", 1, 0),
         record("a", 1, 10),
@@ -331,7 +331,7 @@ class Touching(Processor):
 
 
 def test_what_a_store_keeps_grows_with_keys_and_not_with_updates() -> None:
-    stores = Store("kept", str, int, ttl_ms=3_600_000), WindowStore("times", str, int, retention="1 hour")
+    stores = Store("kept", str, int, ttl=3_600_000), WindowStore("times", str, int, retention="1 hour")
     driver = Driver(process(Touching, *stores))
     for start in range(0, 100_000, 2_000):
         driver.batch([record("a", n, n) for n in range(start, start + 2_000)])
@@ -343,7 +343,25 @@ def test_what_a_store_keeps_grows_with_keys_and_not_with_updates() -> None:
     assert driver.entries("rows-kept") == driver.entries("rows-times") == 1
 
 
-TTL = Store("sums", str, int, ttl_ms=10)
+@pytest.mark.parametrize("updates", [2, 40])
+def test_what_a_store_keeps_is_proportional_to_its_keys(updates: int) -> None:
+    stores = Store("kept", str, int, ttl=3_600_000), WindowStore("times", str, int, retention="1 hour")
+    sizes = {}
+    for keys in (100, 1_000, 4_000):
+        driver = Driver(process(Touching, *stores))
+        for turn in range(updates):
+            driver.batch([record(f"key-{n:05}", 3 * n + 1, turn * 1000 + n % 1000) for n in range(keys)])
+        rows, size = entries(driver)
+        sizes[keys] = size
+        assert 2 * keys <= rows <= 2 * keys + 2 * updates + 16
+        assert driver.entries("rows-kept") == driver.entries("rows-times") == keys
+        if keys > 100:
+            assert size < 1.3 * sizes[100] * keys / 100
+    # Times in a window store are what is kept of a key, once for each second; the rest does not grow with updates.
+    assert sizes[4_000] < 4_000 * (250 + 30 * updates)
+
+
+TTL = Store("sums", str, int, ttl=10)
 
 
 class Forgetful(Processor):

@@ -11,11 +11,12 @@ import pytest
 
 from ottla.streams import (
     App,
-    Hopping,
-    Session,
+    HoppingWindow,
+    SessionWindow,
+    SlidingWindow,
     Store,
     TimeLimit,
-    Tumbling,
+    TumblingWindow,
     WindowClose,
     WindowStore,
     within,
@@ -70,6 +71,30 @@ class Woken(Mine):
 Say = Callable[[App], Any]
 
 
+def plus(value: Any, total: Any) -> Any:
+    return total
+
+
+def gathered(app: App, window: Any = None, value: Any = int, *, swap: bool = False) -> None:
+    one, other = (app.stream(each, value=Order).group_by_key() for each in "ab")
+    one, other = (other, one) if swap else (one, other)
+    both = one.cogroup(plus, value=value).cogroup(other, plus)
+    found: Any = both if window is None else both.windowed_by(window)
+    found.aggregate(value, plus, name="it") if isinstance(window, SessionWindow) else found.aggregate(
+        value, name="it"
+    )
+
+
+def grouped(app: App, how: str = "count", value: Any = int, key: Any = str) -> None:
+    rows = app.table("t", value=Order, name="rows").group_by(lambda k, v: (key(), v.n), key=key, value=int)
+    if how == "count":
+        rows.count(name="it")
+    elif how == "reduce":
+        rows.reduce(plus, plus, name="it")
+    else:
+        rows.aggregate(value, plus, plus, value=value, name="it")
+
+
 def shaped(say: Say, *, partitions: int = 2, updates: str = "all") -> Any:
     app = App("shape")
     say(app)
@@ -112,6 +137,10 @@ def tables(app: App, left: Any = Order, right: Any = Order, foreign: bool = Fals
         one.join(other, lambda a, b: "x", value=str, name="it")
 
 
+WINDOW = TumblingWindow(5)
+SLIDING = SlidingWindow(5)
+
+
 def looked_up(app: App, left: Any = Order, right: Any = Order) -> None:
     app.stream("a", value=left).join(app.table("b", value=right), lambda a, b: "x", value=str, name="it")
 
@@ -137,10 +166,23 @@ REFUSED: list[tuple[str, Say, Say]] = [
     ("method", lambda a: summed(a, "count"), lambda a: summed(a, "reduce")),
     ("method", lambda a: summed(a, "reduce"), lambda a: summed(a, "aggregate")),
     ("value", lambda a: summed(a, "aggregate", int), lambda a: summed(a, "aggregate", float)),
-    ("window", lambda a: counted(a, window=Tumbling(5)), lambda a: counted(a, window=Tumbling(5, grace=1))),
-    ("window", lambda a: counted(a, window=Tumbling(5)), lambda a: counted(a, window=Hopping(5, 5))),
-    ("window", lambda a: counted(a, window=Session(5)), lambda a: counted(a, window=Session(6))),
-    ("emit", lambda a: counted(a, window=Tumbling(5)), lambda a: counted(a, window=Tumbling(5), emit="close")),
+    ("window", lambda a: counted(a, window=WINDOW), lambda a: counted(a, window=TumblingWindow(5, grace=1))),
+    ("window", lambda a: counted(a, window=TumblingWindow(5)), lambda a: counted(a, window=HoppingWindow(5, 5))),
+    ("window", lambda a: counted(a, window=SessionWindow(5)), lambda a: counted(a, window=SessionWindow(6))),
+    ("emit", lambda a: counted(a, window=WINDOW), lambda a: counted(a, window=WINDOW, emit="close")),
+    ("window", lambda a: counted(a, window=SLIDING), lambda a: counted(a, window=SlidingWindow(6))),
+    ("window", lambda a: counted(a, window=SLIDING), lambda a: counted(a, window=SlidingWindow(5, grace=1))),
+    ("window", lambda a: counted(a, window=SLIDING), lambda a: counted(a, window=TumblingWindow(5))),
+    ("emit", lambda a: counted(a, window=SLIDING), lambda a: counted(a, window=SLIDING, emit="close")),
+    ("value", gathered, lambda a: gathered(a, value=float)),
+    ("inputs", gathered, lambda a: gathered(a, swap=True)),
+    ("window", lambda a: gathered(a, TumblingWindow(5)), lambda a: gathered(a, HoppingWindow(10, 5))),
+    ("window", lambda a: gathered(a, SLIDING), lambda a: gathered(a, SlidingWindow(5, grace=1))),
+    ("window", lambda a: gathered(a, SessionWindow(5)), lambda a: gathered(a, SessionWindow(6))),
+    ("method", grouped, lambda a: grouped(a, "reduce")),
+    ("method", lambda a: grouped(a, "aggregate"), lambda a: grouped(a, "reduce")),
+    ("value", lambda a: grouped(a, "aggregate"), lambda a: grouped(a, "aggregate", float)),
+    ("key", grouped, lambda a: grouped(a, key=int)),
     ("left", joined, lambda a: joined(a, left=Swapped)),
     ("right", joined, lambda a: joined(a, right=Swapped)),
     ("inputs", joined, lambda a: joined(a, swap=True)),
@@ -153,7 +195,7 @@ REFUSED: list[tuple[str, Say, Say]] = [
     ("store s", lambda a: kept(a, Store("s", str, int)), lambda a: kept(a, Store("s", str, str))),
     ("store s", lambda a: kept(a, Store("s", str, Order)), lambda a: kept(a, Store("s", str, Swapped))),
     ("store s", lambda a: kept(a, Store("s", str, str)), lambda a: kept(a, Store("s", str, Any))),
-    ("store s", lambda a: kept(a, Store("s", str, int)), lambda a: kept(a, Store("s", str, int, ttl_ms=5))),
+    ("store s", lambda a: kept(a, Store("s", str, int)), lambda a: kept(a, Store("s", str, int, ttl=5))),
     ("store s", lambda a: kept(a, Store("s")), lambda a: kept(a, WindowStore("s"))),
     ("store s", lambda a: kept(a, WindowStore("s")), lambda a: kept(a, WindowStore("s", retention=5))),
     ("stores", lambda a: kept(a, Store("s"), Store("t")), lambda a: kept(a, Store("t"), Store("s"))),
@@ -162,7 +204,7 @@ REFUSED: list[tuple[str, Say, Say]] = [
     ("value", lambda a: held(a, TimeLimit(5), Order), lambda a: held(a, TimeLimit(5), Swapped)),
     ("value", lambda a: held(a, TimeLimit(5), Wider), lambda a: held(a, TimeLimit(5), Order)),
     ("value", lambda a: held(a, TimeLimit(5), Three), lambda a: held(a, TimeLimit(5), Two)),
-    ("wait", lambda a: held_windows(a, Tumbling(5)), lambda a: held_windows(a, Tumbling(5, grace=1))),
+    ("wait", lambda a: held_windows(a, TumblingWindow(5)), lambda a: held_windows(a, TumblingWindow(5, grace=1))),
     ("span", lambda a: a.stream("t").distinct(name="it"), lambda a: a.stream("t").distinct(within=5, name="it")),
     (
         "key",

@@ -23,15 +23,15 @@ class Callbacks:
 
     async def assigned(self, partitions: Collection[TopicPartition]) -> Exception | None:
         """Tell of partitions that were added, be there any or not; return what the listener raised."""
-        return await self._tell("on_assigned", partitions)
+        return await self._tell("on_partitions_assigned", partitions)
 
     async def revoked(self, partitions: Collection[TopicPartition]) -> Exception | None:
         """Tell of partitions that are about to go."""
-        return await self._tell("on_revoked", partitions) if partitions else None
+        return await self._tell("on_partitions_revoked", partitions) if partitions else None
 
     async def lost(self, partitions: Collection[TopicPartition]) -> Exception | None:
         """Tell of partitions that are gone."""
-        return await self._tell("on_lost", partitions) if partitions else None
+        return await self._tell("on_partitions_lost", partitions) if partitions else None
 
     async def _tell(self, name: str, partitions: Collection[TopicPartition]) -> Exception | None:
         listener = self._subscription.listener

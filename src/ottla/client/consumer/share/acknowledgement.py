@@ -16,12 +16,12 @@ _RUN_MIN = 11
 
 
 class AcknowledgeType(enum.IntEnum):
-    """What became of a record."""
+    """How a share consumer acknowledges a record."""
 
-    ACCEPT = 1  # it was dealt with
-    RELEASE = 2  # it was not, and may be delivered again
-    REJECT = 3  # it was not, and is not to be delivered again
-    RENEW = 4  # it is still being dealt with: its lock is to last a while longer
+    ACCEPT = 1  # it was processed
+    RELEASE = 2  # it was not processed, and can be delivered again
+    REJECT = 3  # it was not processed, and must not be delivered again
+    RENEW = 4  # it is still being processed: extend its lock
 
 
 class Tip(NamedTuple):

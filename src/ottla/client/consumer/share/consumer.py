@@ -1,4 +1,4 @@
-"""The share consumer: one of many readers of the same partitions, each record to one of them.
+"""The share consumer: many consumers read the same partitions, and each record is delivered to one of them.
 
     async with ShareConsumer("localhost:9092", group_id="workers") as consumer:
         await consumer.subscribe(["jobs"])
@@ -20,11 +20,13 @@ from ottla.client.cluster import Cluster
 from ottla.client.consumer.bell import Bell
 from ottla.client.consumer.coordinator import Coordinator
 from ottla.client.consumer.share.acknowledgement import AcknowledgeType
-from ottla.client.consumer.share.courier import Courier, Errand, Told
+from ottla.client.consumer.share.courier import AcknowledgementCallback, Courier, Errand
 from ottla.client.consumer.share.delivery import Deliveries
 from ottla.client.consumer.share.member import ShareMember
 from ottla.client.consumer.subscription import Kind, Subscription
+from ottla.client.deprecation import deprecated, renamed_durations
 from ottla.client.doors import Doors
+from ottla.client.duration import Duration, seconds
 from ottla.client.errors import ClientError, Closed, WrongState, refused
 from ottla.client.links import Links
 from ottla.client.record import Record, TopicPartition
@@ -33,15 +35,16 @@ from ottla.world.entropy import RealEntropy
 
 __all__ = ["AcknowledgeType", "ShareConsumer"]
 
-_CLOSE_MS = 30_000.0
 _LONG_S = 3_600.0
 
 
 class ShareConsumer:
-    """Reads records as a member of a share group. Use it from one task at a time.
+    """Reads records as a member of a share group. Open it with `async with`, or with `open` and `close`.
 
-    Settings are Kafka's, given in a mapping under Kafka's names or as keywords with underscores. SettingError says what
-    cannot be.
+    Each record is delivered to one member, which acknowledges it. Use the consumer from one task at a time.
+
+    Settings are Kafka's: `settings` has them under Kafka's names, keywords have underscores for the dots. Raises
+    SettingError for a name that does not exist or a value that is not allowed.
     """
 
     _doors = Doors()  # the system's, unless a subclass has others
@@ -90,12 +93,15 @@ class ShareConsumer:
 
     # Life
 
-    async def open(self) -> None:
-        """Reach a broker, which `async with` does too. NoBroker when none answers in default.api.timeout.ms."""
+    async def open(self) -> Self:
+        """Connect to a broker; `async with` does this too.
+
+        Raises NoBroker if no broker answers within default.api.timeout.ms.
+        """
         if self._closing is not None:
             raise Closed("the consumer is closed", hint="make another")
         if self._is_open:
-            return
+            return self
         try:
             await self._cluster.open(self._timeout_ms)
         except BaseException:
@@ -103,11 +109,13 @@ class ShareConsumer:
             raise
         self._is_open = True
         self._cluster.listen(self._bell.ring)
+        return self
 
-    async def close(self, timeout_ms: float = _CLOSE_MS) -> None:
-        """Send what was acknowledged, let go of the other records, leave the group, and hang up."""
+    @renamed_durations("timeout_ms", timeout_ms="timeout")
+    async def close(self, *, timeout: Duration = 30.0) -> None:
+        """Send acknowledgements, release all other records, leave the group, and disconnect."""
         if self._closing is None:
-            self._closing = asyncio.create_task(self._close(timeout_ms / 1000))
+            self._closing = asyncio.create_task(self._close(seconds(timeout)))
         await asyncio.shield(self._closing)
 
     async def _close(self, timeout_s: float) -> None:
@@ -147,7 +155,7 @@ class ShareConsumer:
     # What to read
 
     async def subscribe(self, topics: Iterable[str]) -> None:
-        """Read these topics as a member of the share group; none means unsubscribe."""
+        """Read topics as a member of the share group. Without topics the call unsubscribes."""
         self._check_open()
         if isinstance(topics, str):
             raise WrongState("subscribe takes a list of topics", hint=f"write subscribe([{topics!r}])")
@@ -162,7 +170,7 @@ class ShareConsumer:
                 await self._cluster.refresh(names)
 
     async def unsubscribe(self) -> None:
-        """Read nothing, and leave the group."""
+        """Stop reading, and leave the group."""
         self._check_open()
         await self._member.leave(self._timeout_ms / 1000)
         self._subscription.unsubscribe()
@@ -170,17 +178,18 @@ class ShareConsumer:
 
     @property
     def subscription(self) -> frozenset[str]:
-        """The topics that are subscribed to."""
+        """The subscribed topics."""
         return self._subscription.topics
 
     # Reading
 
-    async def poll(self, timeout_ms: float | None = 1_000) -> list[Record]:
-        """Return records that were acquired for this consumer, up to max.poll.records; none when the time is up.
+    @renamed_durations("timeout_ms", timeout_ms="timeout")
+    async def poll(self, *, timeout: Duration | None = 1.0) -> list[Record]:
+        """Return records that were acquired for this consumer, up to max.poll.records; none after the timeout.
 
-        In implicit mode the records of the poll before count as accepted now. In explicit mode each of them must have
-        been acknowledged, or WrongState is raised. Raises SerializationFailed for a record that was released, and
-        Malformed for a batch that was rejected, each once there is nothing left to return before it; and Refused.
+        If share.acknowledgement.mode is implicit, this call accepts the records of the poll before. If it is explicit
+        and one of them was not acknowledged, this call raises WrongState. Raises SerializationFailed for a record that
+        it has released, Malformed for a batch that it has rejected, and Refused; records before are returned first.
         """
         self._check_open()
         if self._polling:
@@ -189,7 +198,7 @@ class ShareConsumer:
             raise WrongState("there is nothing to read", hint="subscribe to topics")
         self._conclude()
         loop = asyncio.get_running_loop()
-        deadline = float("inf") if timeout_ms is None else loop.time() + timeout_ms / 1000
+        deadline = float("inf") if timeout is None else loop.time() + seconds(timeout)
         self._polling = True
         self._member.enter(loop.time())
         try:
@@ -220,9 +229,9 @@ class ShareConsumer:
             self._member.exit(loop.time())
 
     async def __aiter__(self) -> AsyncIterator[Record]:
-        """Go through the records one by one, for as long as the consumer is open. Raises what `poll` raises."""
+        """Iterate over the records, waiting for more until the consumer is closed. Raises the errors of `poll`."""
         while True:
-            for record in await self.poll(None):
+            for record in await self.poll(timeout=None):
                 yield record
 
     def _conclude(self) -> None:
@@ -268,10 +277,10 @@ class ShareConsumer:
     def acknowledge(
         self, record: Record | tuple[str, int, int], kind: AcknowledgeType = AcknowledgeType.ACCEPT
     ) -> None:
-        """Say what became of a record of the last poll; it is sent with the next poll or commit.
+        """Acknowledge a record of the last poll. The acknowledgement is sent with the next poll or commit.
 
-        A record that an error was raised for is named by topic, partition and offset. WrongState in implicit mode, and
-        for what the last poll did not return.
+        Name a record that `poll` raised an error for by topic, partition and offset. Raises WrongState if
+        share.acknowledgement.mode is implicit, and for a record that the last poll did not return.
         """
         self._check_open()
         if not self._explicit:
@@ -280,10 +289,11 @@ class ShareConsumer:
             )
         self._deliveries.acknowledge(record[0], record[1], record[2], AcknowledgeType(kind))
 
-    async def commit(self, timeout_ms: float | None = None) -> dict[TopicPartition, ClientError | None]:
-        """Send what is acknowledged, and wait; return what became of it, None for success, partition by partition."""
+    @renamed_durations("timeout_ms", timeout_ms="timeout")
+    async def commit(self, *, timeout: Duration | None = None) -> dict[TopicPartition, ClientError | None]:
+        """Send the acknowledgements, wait for the answers, and return for each partition an error, or None."""
         self._check_open()
-        limit_ms = self._timeout_ms if timeout_ms is None else timeout_ms
+        limit_ms = self._timeout_ms if timeout is None else seconds(timeout) * 1000
         outcomes = await _all_done(self._carry(limit_ms))
         return {
             TopicPartition(tip.topic, tip.partition): error
@@ -292,7 +302,7 @@ class ShareConsumer:
         }
 
     def commit_nowait(self) -> None:
-        """Send what is acknowledged, and go on; the callback hears of the outcome."""
+        """Send the acknowledgements without waiting. The acknowledgement callback is called with the outcome."""
         self._check_open()
         self._carry(self._timeout_ms)
 
@@ -301,19 +311,28 @@ class ShareConsumer:
             self._deliveries.accept_all()
         return self._courier.carry(self._deliveries.take_acks(), timeout_ms)
 
-    def set_acknowledgement_callback(self, callback: Told | None) -> None:
-        """Have `callback({partition: offsets}, error)` called when acknowledgements were taken, or were not."""
+    def set_acknowledgement_callback(self, callback: AcknowledgementCallback | None) -> None:
+        """Set a function that is called as `callback({partition: offsets}, error)` after each acknowledgement."""
         self._courier.told = callback
 
     @property
+    def acquisition_lock_timeout(self) -> float | None:
+        """How many seconds a record stays acquired by this consumer. None before the first fetch."""
+        limit_ms = self._courier.lock_timeout_ms
+        return None if limit_ms is None else limit_ms / 1000
+
+    @property
+    @deprecated(
+        "ShareConsumer.acquisition_lock_timeout_ms is deprecated: use acquisition_lock_timeout, in seconds"
+    )
     def acquisition_lock_timeout_ms(self) -> int | None:
-        """How long records stay this consumer's after they were acquired, as the broker said last."""
+        """How long a record stays acquired, in milliseconds. Deprecated: use `acquisition_lock_timeout`."""
         return self._courier.lock_timeout_ms
 
     # What there is to tell
 
     def statistics(self) -> dict[str, Any]:
-        """Return counts and gauges: what was fetched, handed out and acknowledged, and the state of the group."""
+        """Return counts of records, fetches and acknowledgements, and the state of the group."""
         membership = self._member.membership
         return {
             "records": self._records,

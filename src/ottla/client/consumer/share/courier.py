@@ -9,7 +9,7 @@ Y3  Every acknowledgement's fate is told: to who waits for it, and to the callba
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from ottla.client.cluster import NO_TOPIC_ID, Cluster
 from ottla.client.consumer.background import start
@@ -29,7 +29,10 @@ from ottla.wire.messages.share_acknowledge import ShareAcknowledgeRequest, Share
 from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
 Outcome = dict[Tip, ClientError | None]
-Told = Callable[[Mapping[TopicPartition, list[int]], ClientError | None], object]
+AcknowledgementCallback: TypeAlias = Callable[
+    [Mapping[TopicPartition, list[int]], ClientError | None], object
+]
+"""A callback with offsets that were acknowledged, and an error or None."""
 
 _MOVED = frozenset(
     {
@@ -102,7 +105,7 @@ class Courier:
         self._known = -1
         self.pieces: deque[tuple[Tip, int, Piece]] = deque()
         self.errors: list[Exception] = []
-        self.told: Told | None = None
+        self.told: AcknowledgementCallback | None = None
         self.lock_timeout_ms: int | None = None
         self.fetches = self.bytes = self.acknowledged = 0
 

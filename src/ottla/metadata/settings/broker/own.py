@@ -26,5 +26,5 @@ OWN_SETTINGS: tuple[Setting, ...] = (
             "the more connections there are that have not taken theirs; once it is used up, requests wait for their "
             "turn, and a client that has taken nothing for some seconds is closed."),
     Setting("ottla.metrics.listener", STRING, None, MEDIUM, ANY,
-            "host:port of the page with metrics; none when left out."),
+            "host:port of the node's metrics, health and readiness (/metrics, /health, /ready); none when left out."),
 )

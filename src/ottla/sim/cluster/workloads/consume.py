@@ -23,12 +23,12 @@ class _Notes(RebalanceListener):
         self.next: dict[Place, int] = {}
         self.epochs: dict[Place, int] = {}  # of the last record
 
-    def on_assigned(self, partitions: Collection[TopicPartition]) -> None:
+    def on_partitions_assigned(self, partitions: Collection[TopicPartition]) -> None:
         for place in partitions:
             self.fresh[place] = self._fleet.history.floor(GROUP, place)
             self.next.pop(place, None)
 
-    def on_revoked(self, partitions: Collection[TopicPartition]) -> None:
+    def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
         for place in partitions:
             self.fresh.pop(place, None)
             self.next.pop(place, None)
@@ -69,7 +69,7 @@ class Consuming(Workload):
 
     async def _turn(self, client: Client, consumer: Consumer, notes: _Notes) -> None:
         history = self.fleet.history
-        records = await consumer.poll(500)
+        records = await consumer.poll(timeout=0.5)
         generation = consumer.group_metadata.generation_id
         places: frozenset[Place] = consumer.assignment
         if generation > 0 and places:

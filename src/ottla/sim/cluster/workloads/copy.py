@@ -42,7 +42,7 @@ class Copying(Workload):
                     await producer.init_transactions()
                     await consumer.subscribe([LOG])
                     while not self.is_enough:
-                        records = await consumer.poll(500, _SIZE_MAX)
+                        records = await consumer.poll(timeout=0.5, max_records=_SIZE_MAX)
                         if records:
                             await self._copy(client, producer, consumer, records)
             except ClientError as error:
@@ -68,7 +68,7 @@ class Copying(Workload):
                 offsets[record.topic_partition] = OffsetAndMetadata(
                     record.offset + 1, leader_epoch=record.leader_epoch
                 )
-            await producer.send_offsets(offsets, consumer.group_metadata)
+            await producer.send_offsets_to_transaction(offsets, consumer.group_metadata)
             if client.entropy.random() < _ABORTS:
                 await producer.abort_transaction()
                 transaction.outcome = UNDONE

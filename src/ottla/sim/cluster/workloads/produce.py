@@ -3,7 +3,7 @@
 import asyncio
 
 from ottla.client.errors import ClientError
-from ottla.client.record import RecordMetadata
+from ottla.client.producer.delivery import Delivery
 from ottla.sim.cluster.fleet import Client, Fleet
 from ottla.sim.cluster.history import Sent
 from ottla.sim.cluster.workloads.workload import LOG, PARTITIONS, Workload
@@ -37,8 +37,8 @@ class Producing(Workload):
                             key = value if self._has_keys else None
                             delivery = await producer.send(LOG, value, key=key, partition=sent.place[1])
                             self._open[client.name] = self._open.get(client.name, 0) + 1
-                            delivery.when_done(
-                                lambda metadata, error, sent=sent: self._done(client, sent, metadata, error)  # type: ignore[misc]
+                            delivery.add_done_callback(
+                                lambda delivery, sent=sent: self._done(client, sent, delivery)  # type: ignore[misc]
                             )
             except ClientError as error:
                 client.note(f"a producer is given up: {error}")
@@ -46,10 +46,11 @@ class Producing(Workload):
                 sender = f"{client.process.name} after {self._numbers}"
                 await asyncio.sleep(0.5)
 
-    def _done(self, client: Client, sent: Sent, metadata: RecordMetadata, error: ClientError | None) -> None:
+    def _done(self, client: Client, sent: Sent, delivery: Delivery) -> None:
         self._open[client.name] -= 1
+        error = delivery.exception()
         if error is None:
-            sent.offset = metadata.offset
+            sent.offset = delivery.metadata().offset
         else:
             client.note(f"{sent.value!r} was not acknowledged: {error}")
 

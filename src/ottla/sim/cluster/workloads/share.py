@@ -152,7 +152,7 @@ class Sharing(Workload):
             await asyncio.sleep(0.3 + client.entropy.random())
 
     async def _turn(self, client: Client, consumer: ShareConsumer) -> None:
-        records = await consumer.poll(500)
+        records = await consumer.poll(timeout=0.5)
         draw = client.entropy.random
         for record in records:
             place = (record.topic, record.partition)

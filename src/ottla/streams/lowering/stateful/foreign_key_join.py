@@ -41,9 +41,12 @@ class Subscribing(Operator):
 
     stores = ("rows", "counter")
 
-    def __init__(self, how: str, extract: Callable[[Any, Any], Any]) -> None:
+    def __init__(
+        self, how: str, extract: Callable[[Any, Any], Any], is_same: Callable[[Any, Any], bool]
+    ) -> None:
         self._left = how == "left"
         self._extract = extract
+        self._is_same = is_same  # whether two right keys are one
 
     def open(self, stores: "Mapping[str, Store]") -> None:
         """Begin a micro-batch."""
@@ -72,11 +75,11 @@ class Subscribing(Operator):
 
     def _asked(self, before: Any, now: Any, *, there: bool) -> list[tuple[Any, int]]:
         if self._left:
-            left = [(before, FORGET)] if before is not None and before != now else []
+            left = [(before, FORGET)] if before is not None and not self._is_same(before, now) else []
             return [*left, (now, ANSWER)]
         if not there or now is None:
             return [(before, FORGET_AND_ANSWER)] if before is not None else []
-        if before is None or before == now:
+        if before is None or self._is_same(before, now):
             return [(now, ANSWER_IF_THERE)]
         return [(before, FORGET), (now, ANSWER)]
 
@@ -184,7 +187,7 @@ def foreign_key_join_stages(node: "ForeignKeyJoinNode", context: "Context") -> "
     """Return a join of tables by a foreign key: three operators, one after another."""
     from ottla.streams.lowering.calling import caller, dumper, loader
     from ottla.streams.lowering.stateful.joining import joiner
-    from ottla.streams.lowering.stateful.keycode import key_code
+    from ottla.streams.lowering.stateful.keycode import key_code, same_key
     from ottla.streams.lowering.stateful.stage import stage
     from ottla.streams.plan.node import StreamNode
     from ottla.streams.types.struct import Pair
@@ -212,7 +215,7 @@ def foreign_key_join_stages(node: "ForeignKeyJoinNode", context: "Context") -> "
     )
     join = joiner(node, left.value, right.value)
     return [
-        stage(subscriptions, Subscribing(node.how, extract)),
+        stage(subscriptions, Subscribing(node.how, extract, same_key(right.key))),
         stage(responses, Responding(key_code(left.key).encode)),
         stage(node, Resolving(node.how, join), inputs=(responses,)),
     ]

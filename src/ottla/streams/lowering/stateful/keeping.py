@@ -117,7 +117,8 @@ class KeyValues:
         """Return the value of a key, after giving it one if it had none."""
         found = self.get(key)
         if found is None:
-            self[key] = found = default
+            self[key] = default
+            found = self.get(key)
         return found
 
     def range(self, first: Any = None, last: Any = None) -> Iterator[tuple[Any, Any]]:

@@ -1,6 +1,8 @@
 """Keys as bytes: the names under which state is kept, and what the partition of a record is computed from.
 
-K1  Equal keys have equal bytes, different keys different ones, and the bytes say what the key was.
+K1  Keys are equal where the bytes are that a topic would get of them, as for Kafka Streams: so NaN is one key, and the
+    two zeros are two. Equal keys have equal bytes here, different keys different ones, and the bytes say what the key
+    was, to the last bit.
 K2  Text, bytes and whole numbers have the bytes that Kafka's own serializers give them, so a key is in the operator
     partition whose number its partition in a topic of as many partitions has.
 K3  A windowed key is where its key is, whatever its window.
@@ -54,6 +56,18 @@ def key_code(type: Type) -> KeyCode:
     if isinstance(type, WindowedKey):
         return KeyCode(encode, decode, _without_span)
     return KeyCode(encode, decode, lambda at: at)
+
+
+def same_key(type: Type) -> Callable[[Any, Any], bool]:
+    """Return whether two plain keys, either of which may be None, are one."""
+    encode = key_code(type).encode
+
+    def is_same(one: Any, other: Any) -> bool:
+        if one is None or other is None:
+            return one is other
+        return encode(one) == encode(other)
+
+    return is_same
 
 
 def _code(type: Type) -> tuple[Encode, Decode]:
@@ -115,8 +129,8 @@ def _composite(type: Type) -> tuple[Encode, Decode]:
 
 
 def _real_bytes(given: float) -> bytes:
-    # Two zeros are equal, so they are one key. Java has many NaNs, of which Python knows one.
-    return _DOUBLE.pack(given + 0.0 if given == given else math.nan)
+    # Java has many NaNs, of which Python knows one.
+    return _DOUBLE.pack(given if given == given else math.nan)
 
 
 def _real(data: bytes) -> Any:
@@ -167,8 +181,8 @@ def _fields(codes: list[tuple[Encode, Decode]]) -> tuple[Encode, Decode]:
 
 def _pairs(key: tuple[Encode, Decode], value: tuple[Encode, Decode]) -> tuple[Encode, Decode]:
     def encode(given: Any) -> bytes:
-        entries = sorted((key[0](each), each) for each in given)
-        return b"".join(_wrapped(bytes, name) + _wrapped(value[0], given[each]) for name, each in entries)
+        entries = given.items()  # which a key has in order
+        return b"".join(_wrapped(key[0], each) + _wrapped(value[0], item) for each, item in entries)
 
     def decode(data: bytes) -> Any:
         parts = iter(_parts(data))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ottla.streams.errors import FunctionFailed, TopologyError, TypeMismatch
 from ottla.streams.lowering.calling import loader
 from ottla.streams.lowering.stateful.keeping import KeyValues, TimedValues
+from ottla.streams.lowering.stateful.keycode import same_key
 from ottla.streams.lowering.stateful.operator import Operator
 from ottla.streams.lowering.stateful.timeline import Timeline
 from ottla.streams.lowering.stateful.timers import Schedule, Timers, checked_clock
@@ -147,6 +148,7 @@ class Context:
     def __init__(self, process: Process) -> None:
         self._process = process
         self._types = process.types
+        self._is_same = same_key(process.types[2])
         self.record: Record | None = None
         self.time: int | None = None
 
@@ -184,7 +186,7 @@ class Context:
             raise self._failed("there is no record at hand to take the timestamp from: give one")
         sent = record.headers if headers is None and record is not None else list(headers or ()) or None
         out = self._dumped(self._types[2], key, "key")
-        if self._process.values_only and (record is None or out != record.key):
+        if self._process.values_only and (record is None or not self._is_same(out, record.key)):
             raise self._failed("process_values forwards records under the key that they came with")
         self._process.emit(out, self._dumped(self._types[3], value, "value"), None, timestamp, sent)
 

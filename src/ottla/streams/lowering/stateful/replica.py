@@ -21,7 +21,7 @@ from ottla.streams.types.codec import plain_decoder
 from ottla.streams.types.serde import Serde
 
 _WAITS = "default.api.timeout.ms"
-_POLL_MS = 500
+_POLL_SECONDS = 0.5
 # A minute, as long as clients wait for anything.
 _IDLE_POLLS_MAX = 120
 
@@ -89,7 +89,7 @@ class Reader:
         settings = {"isolation.level": "read_committed", **given}
         settings |= {"auto.offset.reset": "earliest", "enable.auto.commit": False}
         # Their methods are made from those of the clients of asyncio.
-        self._consumer: Any = Consumer(place.bootstrap_servers, settings)
+        self._consumer = Consumer(place.bootstrap_servers, settings)
         # How long it waits is not for the consumer's settings to say, which are checked against others there.
         asked = {name: value for name, value in given.items() if name in ADMIN and name != _WAITS}
         self._admin: Any = Admin(place.bootstrap_servers, asked)
@@ -118,13 +118,11 @@ class Reader:
 
     def ends(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Return where each partition ends."""
-        found: Mapping[TopicPartition, int] = self._consumer.end_offsets(partitions)
-        return found
+        return self._consumer.end_offsets(partitions)
 
     def poll(self) -> Sequence[Record]:
         """Return the next records, and none if none come for a while."""
-        found: Sequence[Record] = self._consumer.poll(_POLL_MS, 10_000)
-        return found
+        return self._consumer.poll(timeout=_POLL_SECONDS, max_records=10_000)
 
     def close(self) -> None:
         """Hang up."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ottla.streams.errors import StreamsError, TopologyError
 from ottla.streams.lowering.stateful.operator import Operator
 from ottla.streams.lowering.stateful.timeline import Timeline
-from ottla.streams.windows import Session, Sliding, TimeLimit, Window
+from ottla.streams.windows import SessionWindow, SlidingWindow, TimeLimit, Window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -121,9 +121,9 @@ def patience_of(node: "SuppressNode") -> Patience:
             f"{node.name}: there is no window to wait for",
             hint="suppress until window close after a windowed aggregate",
         )
-    if isinstance(window, Session):
+    if isinstance(window, SessionWindow):
         return Patience(window.gap_ms + window.grace_ms + 1, final=True)
-    return Patience(window.grace_ms + (1 if isinstance(window, Sliding) else 0), final=True)
+    return Patience(window.grace_ms + (1 if isinstance(window, SlidingWindow) else 0), final=True)
 
 
 def _window_above(node: "Node") -> Window | None:

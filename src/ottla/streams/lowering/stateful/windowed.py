@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ottla.streams.lowering.stateful.session_window import SessionWindows
 from ottla.streams.lowering.stateful.sliding_window import SlidingWindows
 from ottla.streams.lowering.stateful.time_window import TimeWindows
-from ottla.streams.windows import Session, Sliding, Window
+from ottla.streams.windows import SessionWindow, SlidingWindow, Window
 
 if TYPE_CHECKING:
     from ottla.streams.lowering.context import Context
@@ -19,9 +19,9 @@ def windows(
     window: Window, fold: "Fold", code: "KeyCode", *, closing: bool = False
 ) -> TimeWindows | SlidingWindows | SessionWindows:
     """Return the operator of a kind of window. `code` is that of the keys without windows."""
-    if isinstance(window, Session):
+    if isinstance(window, SessionWindow):
         return SessionWindows(fold, code, window.gap_ms, window.grace_ms, closing=closing)
-    if isinstance(window, Sliding):
+    if isinstance(window, SlidingWindow):
         return SlidingWindows(fold, code, window.difference_ms, window.grace_ms, closing=closing)
     return TimeWindows(fold, code, window.size_ms, window.advance_ms, window.grace_ms, closing=closing)
 

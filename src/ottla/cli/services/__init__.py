@@ -1,0 +1,1 @@
+"""`ottla services`: the HTTP services, in a process of their own."""

@@ -1,0 +1,1 @@
+"""Metrics as Prometheus reads them: the text format, the process, and the requests of an HTTP service."""
