@@ -77,7 +77,8 @@ def unordered(
 
     Rows of one key are in order as far as they come of one partition of one topic; and where they come of several, if
     all passed the operators with state (only those are sorted by their lineages), in the order of time, and under keys
-    that did not change before.
+    that did not change before. With updates="last" the reference gives what each operator makes of a micro-batch before
+    what the next makes.
     """
     letters, execution = dict(program.settings).get("dead_letters"), execution_of(program)
     flow = execution.flow

@@ -36,7 +36,6 @@ class Flow:
     has_moved: bool = False  # whether it came to an operator with state under another key
     moves: bool = False  # whether its key was changed since the last operator with state
     windowed: str = ""  # the kind of window, of a key with one
-    final: bool = False  # whether nothing but results of windows flows, or may be suppressed no more
     nulls: frozenset[str] = frozenset("kv")
 
     def count(self, partitions: int) -> int:

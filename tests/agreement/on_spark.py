@@ -71,7 +71,7 @@ def by_spark(programs: Sequence[Program], directory: Path, *, called: bool = Fal
         for n in numbers:
             topics.give(plan.sources, by_topic([record for each in batches for record in each[n]]), 1)
         context = Context(
-            spark, "plans", topics.read, first.partitions, given=given, wants_old=wants_old(plan),
+            spark, "plans", topics.read, first.partitions, first.updates, given=given, wants_old=wants_old(plan),
             dead_letters=app.settings.dead_letters,
         )  # fmt: skip
         execution = Execution(plan, context)

@@ -22,17 +22,9 @@ from tests.agreement.functions import Grammar
 from tests.agreement.program import Program
 from tests.agreement.record_bytes import KEYS, TIMED, VALUES, records_of
 
-# Left to those who mend it at the same time; each flag goes with its defect.
-AVOID_EMIT_CLOSE = True
-AVOID_OUTER_JOINS = True
-AVOID_PROCESS_VALUES = True
-AVOID_ODD_KEYS_OF_REGROUPED = True  # NaN, and zeros of both signs
-
 # Types that nobody needs to be told, where a function of them can be read.
 READ = ("int", "str", "bool", "Part", "Point", "Made", "tuple[int, str]", "list[str]")
-AVOID_UPDATES_LAST = True
-AVOID_NEGATIVE_ZERO_KEYS = True
-AVOID_NEW_KEYS_OF_ANYTHING = True
+UPDATES_LAST = 25  # percent
 OPERATORS_MAX = 9
 
 
@@ -63,14 +55,12 @@ class Writer:
         self.late = self.pick(False, True)
         self.partitions = partitions or self.pick(1, 2, 3, 4)
         self.has_state = not stateless
-        self.avoids_negative_zero = AVOID_NEGATIVE_ZERO_KEYS
         self.lines: list[str] = []
         self.topics: list[Topic] = []
         self.flows: list[Flow] = []
         self.read: set[str] = set()
         # Few types, so that flows can be joined and merged.
         self.keys = [self.pick(*KEYS) for _ in range(self.pick(1, 1, 2))]
-        self.new_keys = [each for each in self.keys if not (AVOID_NEW_KEYS_OF_ANYTHING and each == "Any")] or ["str"]
         self.values = [self.pick(*VALUES) for _ in range(self.pick(1, 2))]
         self.outputs: dict[str, list[Flow]] = {}
         self.operators: list[str] = []
@@ -162,10 +152,7 @@ class Writer:
 
     def filter(self, flow: Flow) -> bool:
         text, _ = self.function(flow, "bool")
-        final = False if flow.final else flow.final
-        return self.stateless(
-            flow, f"{self.pick('filter', 'filter_not')}({text})", is_whole=False, final=final
-        )
+        return self.stateless(flow, f"{self.pick('filter', 'filter_not')}({text})", is_whole=False)
 
     def filter_nulls(self, flow: Flow) -> bool:
         which = self.pick("v", "k", "v") if not flow.windowed else "v"
@@ -178,14 +165,14 @@ class Writer:
         return self.stateless(flow, f"map_values({self.typed(flow, value)})", value=value)
 
     def select_key(self, flow: Flow) -> bool:
-        key = self.pick(*self.new_keys)
+        key = self.pick(*self.keys)
         moved = flow.moved()
         return self.stateless(
             moved, f"select_key({self.typed(flow, key, 'key')})", key=key, windowed="", nulls=frozenset("kv")
         )
 
     def map(self, flow: Flow) -> bool:
-        key, value = self.pick(*self.new_keys), self.pick(*self.values)
+        key, value = self.pick(*self.keys), self.pick(*self.values)
         text, _ = self.function(flow, "pair", lambda grammar: f"({grammar.of(key)}, {grammar.of(value)})")
         text = text.replace("None if ", "(None, None) if ")
         return self.stateless(
@@ -194,7 +181,7 @@ class Writer:
         )  # fmt: skip
 
     def flat_map(self, flow: Flow) -> bool:
-        key, value = self.pick(*self.new_keys), self.pick(*self.values)
+        key, value = self.pick(*self.keys), self.pick(*self.values)
         count = self.pick(0, 1, 2, 2, 3)
         text, _ = self.function(
             flow,
@@ -280,7 +267,7 @@ class Writer:
         """What is said to group a stream, and what comes to the aggregate."""
         if self.chance(50) and not flow.windowed:
             return "group_by_key()", flow
-        key = self.pick(*self.new_keys)
+        key = self.pick(*self.keys)
         return f"group_by({self.typed(flow, key, 'key')})", replace(flow.moved(), key=key, windowed="")
 
     def count(self, flow: Flow) -> bool:
@@ -358,7 +345,7 @@ class Writer:
             "sliding": f"SlidingWindow({size}, grace={grace})",
             "session": f"SessionWindow({size}, grace={grace})",
         }[kind]
-        close = may_close and not AVOID_EMIT_CLOSE and self.chance(30)
+        close = may_close and self.chance(30)
         ending = ', emit="close"' if close else ""
         is_plain = kind in ("tumbling", "hopping") and not close
         more = {"windowed": kind, "is_ordered": is_plain, "multiplies": kind != "tumbling" or close}
@@ -395,8 +382,7 @@ class Writer:
                 f"{flow.name}.{how}({other.name}, lambda k, l, r: paired(l, r), value=str)", [flow, other],
                 key=flow.key, value="str", is_table=False, windowed=flow.windowed,
             )  # fmt: skip
-        hows = ["join"] if AVOID_OUTER_JOINS else ["join", "left_join", "outer_join"]
-        how = self.pick(*hows)
+        how = self.pick("join", "left_join", "outer_join")
         span = self.pick(
             "within(5)", "within(10, grace=7)", "JoinWindow(0, 12)", "JoinWindow(-2, 9, grace=3)"
         )
@@ -434,11 +420,7 @@ class Writer:
             stores = f', stores=[WindowStore("near", {key}, str, retention={self.pick(9, 50)})]'
         elif kind == "Same":
             value = flow.value
-        call = (
-            "process"
-            if AVOID_PROCESS_VALUES or kind in ("Telling", "Once")
-            else self.pick("process", "process_values")
-        )
+        call = "process" if kind in ("Telling", "Once") else self.pick("process", "process_values")
         done = self.stage(
             f"{flow.name}.{call}({kind}{stores}, value={value})",
             [flow],
@@ -454,10 +436,7 @@ class Writer:
     # Tables
 
     def table_group(self, flow: Flow) -> bool:
-        keys = [each for each in self.keys if not (AVOID_ODD_KEYS_OF_REGROUPED and each in ("float", "Any"))]
-        if not keys:
-            return False
-        key, value = self.pick(*keys), self.pick(*self.values)
+        key, value = self.pick(*self.keys), self.pick(*self.values)
         text, style = self.function(flow, "pair", lambda grammar: f"({grammar.of(key)}, {grammar.of(value)})")
         if style == "guarded":
             text = text.replace("None if ", "(None, None) if ")
@@ -482,7 +461,7 @@ class Writer:
 
     def to_stream(self, flow: Flow) -> bool:
         if self.chance(30):
-            key = self.pick(*self.new_keys)
+            key = self.pick(*self.keys)
             return self.stateless(
                 flow.moved(),
                 f"to_stream({self.typed(flow, key, 'key')})",
@@ -605,7 +584,7 @@ def programs(
         settings = list(shared.settings)
     elif writer.chance(25):
         settings.append(("dead_letters", "dead"))
-    if shared is None and writer.partitions == 1 and not AVOID_UPDATES_LAST and writer.chance(25):
+    if shared is None and writer.chance(UPDATES_LAST):
         settings.append(("updates", "last"))
     records = records_of(draw, writer, with_unreadable="dead_letters" in dict(settings))
     places = st.integers(1, max(len(records) - 1, 1))

@@ -104,11 +104,9 @@ def type_named(name: str) -> Any:
     return eval(name, {each: getattr(vocabulary, each) for each in vocabulary.__all__})
 
 
-def keys_of(type: str, avoid_negative_zero: bool) -> st.SearchStrategy[Any]:
+def odd_or_any(type: str) -> st.SearchStrategy[Any]:
     near = NEAR.get(type)
-    found = OF[type] if near is None else st.sampled_from(near) | OF[type]
-    # The zero with a sign is another key for some, and none for others.
-    return found.map(lambda key: key + 0.0) if avoid_negative_zero and type == "float" else found
+    return OF[type] if near is None else st.sampled_from(near) | OF[type]
 
 
 def records_of(
@@ -118,11 +116,11 @@ def records_of(
     pools = {}
     pick = writer.pick
     for topic in writer.topics:
-        keys = [draw(keys_of(topic.key, writer.avoids_negative_zero)) for _ in range(3)]
+        keys = [draw(odd_or_any(topic.key)) for _ in range(3)]
         pools[topic.name] = (
             [encoded(topic.key, each) for each in keys],
             # A few values, drawn once: those of many fields take their time.
-            [draw(keys_of(topic.value, False)) for _ in range(TOPIC_VALUES)],
+            [draw(odd_or_any(topic.value)) for _ in range(TOPIC_VALUES)],
         )
     with_nulls = not (writer.late and len(writer.topics) > 1)
     queues = [(topic, n) for topic in writer.topics for n in range(topic.partitions)]

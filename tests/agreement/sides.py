@@ -78,8 +78,9 @@ def by_reference(program: Program) -> list[Row]:
             if node.stateful and not isinstance(node, ForeignKeyJoin):
                 interpreter._operators[node] = InPartitions(node, program.partitions)
     if program.updates == "last":
-        interpreter._follow(by_topic(program.records))
-        written = [each for batch in program.batches for each in interpreter.batch(by_topic(batch))]
+        interpreter._follow(by_topic(program.records))  # global tables
+        queues = [interpreter._queues(by_topic(batch)) for batch in program.batches]
+        written = [each for some in queues for each in interpreter._batch(some)]
     else:
         written = interpreter.batch(by_topic(program.records))
     return [

@@ -71,13 +71,15 @@ def check_query(
     micro_batches: int, examples: Sequence[Program] = (),
 ) -> None:  # fmt: skip
     """Run some programs as one query, and compare each with the reference."""
-    dead_letters = (("dead_letters", "dead"),) if number % 2 else ()
-    shared = Program((), (), dead_letters, partitions, (), restart)
+    settings: tuple[tuple[str, str], ...] = (("dead_letters", "dead"),) if number % 2 else ()
+    if number % 3 == 2:
+        settings = (*settings, ("updates", "last"))
+    shared = Program((), (), settings, partitions, (), restart)
     chosen = drawn_programs(number, count, stages_max, shared, micro_batches)
     assert len(chosen) == count
     for program in examples:
         program = replace(
-            program.renamed("PLAN-", f"p{len(chosen)}-"), partitions=partitions, settings=dead_letters
+            program.renamed("PLAN-", f"p{len(chosen)}-"), partitions=partitions, settings=settings
         )
         chosen.append((program, by_reference(program)))
     try:
