@@ -70,7 +70,7 @@ OWN = "ottla."
 INTERNAL = {
     "AsyncDelivery",
     "BlockingClient",
-    "Desk",
+    "RequestRouter",
     "Line",
     "Node",
     "Plan",

@@ -28,9 +28,9 @@ import pyarrow as pa
 import uvloop
 
 from bench.stage import Sizes, Stage
-from ottla.client.consumer import objects
-from ottla.client.consumer.arrow import SCHEMA, batch_of
-from ottla.client.consumer.chunk import Chunk, open_chunk
+from ottla.client.consumer import record_objects as objects
+from ottla.client.consumer.arrow_records import SCHEMA, record_batch_of
+from ottla.client.consumer.fetched_batches import FetchedBatches, read_batches
 from ottla.wire.batch import build_batch
 from ottla.wire.record import Headers, Record
 
@@ -203,14 +203,14 @@ def decode(options: argparse.Namespace) -> None:
                 build_batch(records[start : start + batch_records], base_offset=start)
                 for start in range(0, len(records), batch_records)
             )
-            chunk = Chunk("t", 0, memoryview(data), 0)
-            contents = open_chunk(chunk)
+            chunk = FetchedBatches("t", 0, memoryview(data), 0)
+            contents = read_batches(chunk)
             given = (chunk, contents.batches, contents.bodies)
             ways: dict[str, Callable[[], object]] = {
-                "open": lambda chunk=chunk: open_chunk(chunk),
+                "open": lambda chunk=chunk: read_batches(chunk),
                 "one by one": lambda given=given: objects._one_by_one(*given),
-                "all at once": lambda given=given: objects._all_at_once(*given),
-                "open and arrow": lambda chunk=chunk: batch_of([chunk]),
+                "all at once": lambda given=given: objects._by_columns(*given),
+                "open and arrow": lambda chunk=chunk: record_batch_of([chunk]),
             }
             best = {
                 way: min(

@@ -185,9 +185,9 @@ def test_an_old_broker_is_not_asked_for_new_places(
 ) -> None:
     async def main() -> None:
         async with Admin(bootstrap) as admin:
-            links = admin._cluster.links
-            await links.connected(1)
-            links._peers[1].versions[2] = range(1, 7)
+            connections = admin._cluster.connections
+            await connections.connected(1)
+            connections._connections[1].versions[2] = range(1, 7)
             with pytest.raises(Unsupported, match="too old to look for the max timestamp offset"):
                 await admin.offsets.list({TopicPartition(topic, 0): OffsetSpec.MAX_TIMESTAMP})
 

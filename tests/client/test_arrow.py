@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import Producer
 
-from ottla.client.consumer.arrow import SCHEMA
+from ottla.client.consumer.arrow_records import SCHEMA
 from ottla.client.consumer.consumer import Consumer
 from ottla.client.record import Record, TopicPartition
 from tests.client.readback import Read, read

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ottla.client.consumer.assignors.protocol import decode_assignment, encode_wish
-from ottla.client.consumer.assignors.spec import Wish
+from ottla.client.consumer.assignors.assignor import MemberSubscription
+from ottla.client.consumer.assignors.protocol import decode_assignment, encode_subscription
 from ottla.client.consumer.assignors.table import ASSIGNORS
 from ottla.client.record import TopicPartition
 from tests.compat.absence import need_kafka
@@ -36,12 +36,12 @@ class Java:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
 
-    def assign(self, name, layout, wishes):
+    def assign(self, name, layout, subscriptions):
         topics = ";".join(
             f"{topic}:{','.join('+'.join(sorted(racks)) for racks in partitions)}"
             for topic, partitions in layout.items()
         )
-        members = ";".join(f"{m}={w.instance or ''}={encode_wish(w).hex()}" for m, w in wishes.items())
+        members = ";".join(f"{m}={w.instance or ''}={encode_subscription(w).hex()}" for m, w in subscriptions.items())
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         print(f"{name}|{topics}|{members}", file=self.process.stdin, flush=True)
@@ -50,7 +50,7 @@ class Java:
             return None
         fields = [each.split("=") for each in line.split(";")]
         for member, _, echo in fields:
-            assert echo == encode_wish(wishes[member]).hex(), "the bytes of the subscription"
+            assert echo == encode_subscription(subscriptions[member]).hex(), "the bytes of the subscription"
         return {
             member: sorted(decode_assignment(bytes.fromhex(assignment))) for member, assignment, _ in fields
         }
@@ -99,26 +99,26 @@ def test_as_apache_kafka_assigns(java: Java, name: str, near: bool, alike: bool)
         for member in [each for each in members if len(members) > 1 and dice.random() < 0.15]:
             if len(members) > 1:
                 del members[member]
-        wishes = {}
+        subscriptions = {}
         for member in sorted(members):
             mine, static, rack, owned, since = members[member]
             topics = everything if alike else tuple(dice.sample(everything, dice.randint(1, len(everything))))
             kept = tuple(sorted(owned)) if mine.cooperative else ()
-            wishes[member] = Wish(topics, mine.user_data(topics), kept, since, rack, static)
-        theirs = java.assign(name, layout, wishes)
-        ours = ASSIGNORS[name]().assign(layout, wishes)
+            subscriptions[member] = MemberSubscription(topics, mine.user_data(topics), kept, since, rack, static)
+        theirs = java.assign(name, layout, subscriptions)
+        ours = ASSIGNORS[name]().assign(layout, subscriptions)
         ours = {member: sorted(partitions) for member, partitions in ours.items()}
         if alike or "sticky" not in name:
             assert ours == theirs, f"seed {SEED}, round {turn}"
         elif theirs is None or any(
-            each.topic not in wishes[member].topics for member, given in theirs.items() for each in given
+            each.topic not in subscriptions[member].topics for member, given in theirs.items() for each in given
         ):
             # With members that missed a generation, Kafka's may give a member what it has not subscribed to, or fail.
             theirs = ours
         else:
             # Which of several equal moves is made depends on the order of Java's hash sets, so now and then it differs.
             differing += ours != theirs
-        check(layout, wishes, ours, whole=name != "cooperative-sticky")
+        check(layout, subscriptions, ours, whole=name != "cooperative-sticky")
         generation += 1
         for member in list(members):
             mine, static, rack, _, since = members[member]
@@ -129,12 +129,12 @@ def test_as_apache_kafka_assigns(java: Java, name: str, near: bool, alike: bool)
     assert differing < ROUNDS / 15, f"seed {SEED}"
 
 
-def check(layout, wishes, assignment, *, whole):
+def check(layout, subscriptions, assignment, *, whole):
     given = [each for partitions in assignment.values() for each in partitions]
     assert len(given) == len(set(given))
     for member, partitions in assignment.items():
-        assert {each.topic for each in partitions} <= set(wishes[member].topics)
-    wanted = {topic for wish in wishes.values() for topic in wish.topics} & layout.keys()
+        assert {each.topic for each in partitions} <= set(subscriptions[member].topics)
+    wanted = {topic for wish in subscriptions.values() for topic in wish.topics} & layout.keys()
     every = {TopicPartition(topic, n) for topic in wanted for n in range(len(layout[topic]))}
     assert set(given) <= every
     if whole:

@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Place
 
+from ottla.client.connections import ClientConnections
 from ottla.client.consumer.listener import GroupMetadata
 from ottla.client.errors import (
     Aborted,
@@ -18,7 +19,6 @@ from ottla.client.errors import (
     Refused,
     WrongState,
 )
-from ottla.client.links import Links
 from ottla.client.producer import Producer
 from ottla.client.record import OffsetAndMetadata, TopicPartition
 from ottla.wire.errors import ErrorCode
@@ -32,7 +32,7 @@ Run = Callable[..., Any]
 def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Which protocol is spoken: that of the cluster, or the one before it, which brokers speak, too."""
     if request.param == 1:
-        monkeypatch.setattr(Links, "feature", lambda self, name: 0)
+        monkeypatch.setattr(ClientConnections, "feature", lambda self, name: 0)
     return int(request.param)
 
 

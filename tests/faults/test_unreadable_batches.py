@@ -14,7 +14,7 @@ import pytest
 from ottla.cli.error import FAILED
 from ottla.cli.main import main
 from ottla.client import Consumer, TopicPartition
-from ottla.client.consumer.chunk import Chunk
+from ottla.client.consumer.fetched_batches import FetchedBatches
 from ottla.client.errors import ClientError, Malformed, RecordTooLarge
 from ottla.spark.source.reading import rows_of
 from ottla.spark.source.table import Table
@@ -144,7 +144,7 @@ def test_spark_names_the_batch(scene: Scene, kind: str) -> None:
     topic = KINDS[kind]
     data = (scene.server.log_dir / f"{topic}-0" / f"{0:020}.log").read_bytes()
     rows = rows_of(
-        Portion(Chunk(topic, 0, data, 0), scene.ends[kind] + 1), Table(("offset", "value")), 1 << 40
+        Portion(FetchedBatches(topic, 0, data, 0), scene.ends[kind] + 1), Table(("offset", "value")), 1 << 40
     )
     assert next(rows).num_rows == 1
     with pytest.raises(ClientError, match=f"offset 1 of {topic}-0"):

@@ -21,8 +21,8 @@ from crc32c import crc32c
 
 from ottla.broker import lane
 from ottla.channel import swift
-from ottla.client.consumer.chunk import Chunk
-from ottla.client.consumer.packed import pack
+from ottla.client.consumer.fetched_batches import FetchedBatches
+from ottla.client.consumer.packed_records import pack_records
 from ottla.log import plain
 from ottla.log.config import LogConfig
 from ottla.wire.batch import BATCH_HEADER_SIZE, scan
@@ -128,7 +128,7 @@ def readers(chance: random.Random, _: Path) -> Iterator[None]:
             batch[8:12] = (BATCH_HEADER_SIZE - 12 + len(data)).to_bytes(4)
             whole = bytes(batch[:BATCH_HEADER_SIZE]) + data
             [(_, found)] = scan(whole)
-            packed = pack(Chunk("t", 0, b"", chance.choice((0, 1, 3, 1 << 60))), [found], [data])
+            packed = pack_records(FetchedBatches("t", 0, b"", chance.choice((0, 1, 3, 1 << 60))), [found], [data])
             if packed is not None:
                 _ = packed[:], packed[1:2]
             try:

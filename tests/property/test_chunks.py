@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.client.consumer import objects
-from ottla.client.consumer.arrow import SCHEMA, harvest
-from ottla.client.consumer.chunk import Chunk
+from ottla.client.consumer import record_objects as objects
+from ottla.client.consumer.arrow_records import SCHEMA, arrow_records_of
+from ottla.client.consumer.fetched_batches import FetchedBatches
 from ottla.client.record import Record
 from ottla.wire.batch import build_batch
 from ottla.wire.compression import Codec
@@ -105,7 +105,7 @@ def logs(draw: st.DrawFn) -> Log:
 
 
 @st.composite
-def chunks(draw: st.DrawFn) -> tuple[Chunk, list[Record], int]:
+def chunks(draw: st.DrawFn) -> tuple[FetchedBatches, list[Record], int]:
     """A chunk of a log, what comes out of it, and where the next begins."""
     log = draw(logs())
     first = draw(st.sampled_from([0, 0, 1, 3]))
@@ -117,7 +117,7 @@ def chunks(draw: st.DrawFn) -> tuple[Chunk, list[Record], int]:
         data += build_batch([Plain(end, 0, None, b"cut off")], base_offset=end)[
             : draw(st.sampled_from([10, 65]))
         ]
-    chunk = Chunk(log.topic, log.partition, memoryview(data), start, log.aborted)
+    chunk = FetchedBatches(log.topic, log.partition, memoryview(data), start, log.aborted)
     expected = [record for record in log.records if record.offset >= start]
     return chunk, expected, max(start, log.end_offset if data else 0)
 
@@ -150,7 +150,7 @@ def test_objects(columns_min, each):
 @settings(deadline=None, max_examples=60)
 @given(each=st.lists(chunks(), max_size=4))
 def test_arrow(each):
-    found = harvest([chunk for chunk, _, _ in each])
+    found = arrow_records_of([chunk for chunk, _, _ in each])
     assert found.fault is None
     assert rows(found.batch) == [record for _, expected, _ in each for record in expected]
     assert found.next_offsets == [next_offset for _, _, next_offset in each]

@@ -18,9 +18,9 @@ from ottla.broker.fetching import Fetch
 from ottla.channel.budget import Budget
 from ottla.channel.connection import Connection
 from ottla.client.cluster import Cluster
+from ottla.client.consumer.assigned_partition import AssignedPartition
 from ottla.client.consumer.fetcher import Fetcher
-from ottla.client.consumer.reading import Reading
-from ottla.client.producer.identity import Identity
+from ottla.client.producer.identity import ProducerIdentity
 from ottla.controller import fencing
 from ottla.groups.offsets import Offsets
 from ottla.log.log import Log
@@ -208,14 +208,14 @@ def takes_markers_of_older_epochs(patch: Patch) -> None:
 
 def takes_the_unknown_for_undone(patch: Patch) -> None:
     """A producer takes NOT_LEADER_OR_FOLLOWER for a word on what was written, and numbers it anew (KAFKA-13574)."""
-    real = Identity.may_retry
+    real = ProducerIdentity.may_retry
 
-    def may_retry(self: Identity, lane: Any, batch: Any, code: ErrorCode, log_start_offset: int) -> bool:
+    def may_retry(self: ProducerIdentity, lane: Any, batch: Any, code: ErrorCode, log_start_offset: int) -> bool:
         if code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
-            self._want_bump(lane)
+            self._request_bump(lane)
         return real(self, lane, batch, code, log_start_offset)
 
-    patch.setattr(Identity, "may_retry", may_retry)
+    patch.setattr(ProducerIdentity, "may_retry", may_retry)
 
 
 def coordinators_answer_before_it_is_committed(patch: Patch) -> None:
@@ -265,32 +265,32 @@ def believes_fetches_of_before_the_seek(patch: Patch) -> None:
     """A consumer takes the answer to what it asked for before it was told to read elsewhere."""
     real = Fetcher._fetch
 
-    async def look(self: Fetcher, node: int, wanted: Any, eras: Any) -> None:
-        await real(self, node, wanted, {each: self._subscription.readings[each].era for each in wanted})
+    async def look(self: Fetcher, node: int, wanted: Any, position_ids: Any) -> None:
+        await real(self, node, wanted, {each: self._subscription.assignment[each].position_id for each in wanted})
 
     patch.setattr(Fetcher, "_fetch", look)
     patch.setattr(copying, "_ABORTS", 0.6)  # after which copiers seek
 
 
 def believes_fetches_of_the_last_assignment(patch: Patch) -> None:
-    """Eras are numbered anew by each assignment, so that an answer to the one before passes for one to this one."""
-    real = Reading.__init__
+    """Positions are numbered anew by each assignment, so a response to an earlier fetch passes for a current one."""
+    real = AssignedPartition.__init__
 
-    def begin(self: Reading, partition: Any) -> None:
+    def begin(self: AssignedPartition, partition: Any) -> None:
         real(self, partition)
-        self.era = 0
+        self.position_id = 0
 
-    def jump(self: Reading) -> None:
-        self.era += 1
+    def jump(self: AssignedPartition) -> None:
+        self.position_id += 1
         self.retry_at = 0.0
 
-    patch.setattr(Reading, "__init__", begin)
-    patch.setattr(Reading, "_jump", jump)
+    patch.setattr(AssignedPartition, "__init__", begin)
+    patch.setattr(AssignedPartition, "_discard_fetched", jump)
 
 
 def reads_from_leaders_of_the_past(patch: Patch) -> None:
     """A consumer knows that a record is of a later epoch than the leader it knows, and asks that one all the same."""
-    patch.setattr(Cluster, "outdate", lambda self, topic, partition, epoch: None)
+    patch.setattr(Cluster, "supersede_leader", lambda self, topic, partition, epoch: None)
 
 
 def leads_before_it_is_known(patch: Patch) -> None:

@@ -323,9 +323,9 @@ def test_nobody_overtakes_whoever_waits_for_a_topic(
     """The first rows have to ask where their topic is; those behind them would know."""
     one, alone = lone, lone.topic
     one.batch(0, ["first"])
-    original, asked = Accumulator.adopt, []
+    original, asked = Accumulator.append_encoded, []
 
-    def adopt(accumulator: Accumulator, *given: Any) -> Any:
+    def append_encoded(accumulator: Accumulator, *given: Any) -> Any:
         asked.append(given)
         if len(asked) == 1:
             raise TopicUnknown(alone)
@@ -337,7 +337,7 @@ def test_nobody_overtakes_whoever_waits_for_a_topic(
         await asyncio.sleep(0.1)
         return await find(cluster, *given)
 
-    monkeypatch.setattr(Accumulator, "adopt", adopt)
+    monkeypatch.setattr(Accumulator, "append_encoded", append_encoded)
     monkeypatch.setattr(Cluster, "topic", found_slowly)
     one.early_batch(1, ["a"], ["b"], ["c"])
     assert topics.read(alone) == ["first", "a", "b", "c"]

@@ -14,7 +14,7 @@ pytest.importorskip("pyspark", reason="PySpark is not installed")
 
 from ottla.client.blocking import Admin
 from ottla.client.errors import Fenced, Malformed, RecordTooLarge
-from ottla.client.producer.transactor import Transactor
+from ottla.client.producer.transaction_client import TransactionClient
 from ottla.spark import connection
 from ottla.spark.sink.carrier import Carrier
 from ottla.spark.sink.refusal import NotWritten, PerhapsWritten
@@ -230,13 +230,13 @@ class Beginnings:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
-        original = Transactor.initialize
+        original = TransactionClient.initialize
 
-        async def counted(transactor: Transactor) -> None:
+        async def counted(transactor: TransactionClient) -> None:
             self.count += 1
             await original(transactor)
 
-        monkeypatch.setattr(Transactor, "initialize", counted)
+        monkeypatch.setattr(TransactionClient, "initialize", counted)
 
 
 def test_a_driver_goes_on(query: Query, topics: Topics, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -393,14 +393,14 @@ def test_nobody_answers_the_end(
     from asyncio import sleep
 
     query = Query(server.bootstrap, topic, transactionTimeout="3s")
-    original = Transactor.commit
+    original = TransactionClient.commit
 
-    async def lost(self: Transactor) -> None:
+    async def lost(self: TransactionClient) -> None:
         await original(self)
         await sleep(60)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Transactor, "commit", lost)
+        patch.setattr(TransactionClient, "commit", lost)
         with pytest.raises(PerhapsWritten, match="hint: start the query again: it finds out"):
             query.batch(0, numbers(5))
     query.batch(0, numbers(5))
@@ -428,10 +428,10 @@ def test_a_job_of_which_nobody_knows_the_end(
     from ottla.client.errors import refused
     from ottla.wire.errors import ErrorCode
 
-    async def fenced(_: Transactor) -> None:
+    async def fenced(_: TransactionClient) -> None:
         raise refused(ErrorCode.PRODUCER_FENCED)
 
-    monkeypatch.setattr(Transactor, "commit", fenced)
+    monkeypatch.setattr(TransactionClient, "commit", fenced)
     writer, messages = Job(server.bootstrap, topic).run(["perhaps"])
     with pytest.raises(PerhapsWritten, match="hint: look before you write it again"):
         writer.commit(messages)
@@ -441,13 +441,13 @@ def test_a_job_whose_end_was_answered_with_nonsense(
     server: Server, topics: Topics, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The coordinator may have done what it was asked: nobody is told that nothing was written."""
-    original = Transactor.commit
+    original = TransactionClient.commit
 
-    async def garbled(self: Transactor) -> None:
+    async def garbled(self: TransactionClient) -> None:
         await original(self)
         raise Malformed("what is this")
 
-    monkeypatch.setattr(Transactor, "commit", garbled)
+    monkeypatch.setattr(TransactionClient, "commit", garbled)
     writer, messages = Job(server.bootstrap, topic).run(["perhaps"])
     with pytest.raises(PerhapsWritten, match="what is this\nhint: look before you write it again"):
         writer.commit(messages)

@@ -14,8 +14,8 @@ HEAVY = {"numpy", "pyarrow"}
 HEAVY_MODULES = {
     "ottla.wire.columns": {"numpy"},
     "ottla.wire.columns_encoding": {"numpy", "pyarrow"},
-    "ottla.client.consumer.arrays": {"numpy", "pyarrow"},
-    "ottla.client.consumer.arrow": {"numpy", "pyarrow"},
+    "ottla.client.consumer.arrow_arrays": {"numpy", "pyarrow"},
+    "ottla.client.consumer.arrow_records": {"numpy", "pyarrow"},
 }
 # Nothing here works without them, so everything may have them.
 HEAVY_ROOMS = {"spark", "streams"}
@@ -58,7 +58,10 @@ def test_who_loads_what(path: Path) -> None:
 
 
 def test_a_client_starts_without_them() -> None:
-    command = "import sys, ottla.client.consumer.objects; print([m for m in ('numpy', 'pyarrow') if m in sys.modules])"
+    command = (
+        "import sys, ottla.client.consumer.record_objects;"
+        " print([m for m in ('numpy', 'pyarrow') if m in sys.modules])"
+    )
     told = subprocess.run(
         [sys.executable, "-c", command], capture_output=True, text=True, check=True, timeout=60
     )

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from ottla.client.cluster import Leader
     from ottla.client.consumer.commits import CommitCallback
     from ottla.client.consumer.consumer import Consumer
-    from ottla.client.consumer.finder import OffsetAndTimestamp
     from ottla.client.consumer.interceptor import ConsumerInterceptor
     from ottla.client.consumer.listener import GroupMetadata, RebalanceListener
+    from ottla.client.consumer.offset_lookup import OffsetAndTimestamp
     from ottla.client.consumer.share.consumer import AcknowledgeType, ShareConsumer
-    from ottla.client.consumer.share.courier import AcknowledgementCallback
+    from ottla.client.consumer.share.share_fetcher import AcknowledgementCallback
     from ottla.client.duration import Duration, Time
     from ottla.client.errors import (
         Aborted,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from ottla.client.producer.interceptor import Outgoing, ProducerInterceptor
     from ottla.client.producer.partitioner import Partitioner
     from ottla.client.producer.producer import Producer
-    from ottla.client.producer.tally import Statistics
+    from ottla.client.producer.statistics import Statistics
     from ottla.client.record import OffsetAndMetadata, Record, RecordMetadata, TimestampType, TopicPartition
     from ottla.client.serializer import Deserializer, Serializer
     from ottla.metadata.settings.error import SettingError
@@ -59,7 +59,7 @@ _PLACES = {
     "ottla.client.cluster": ("Leader",),
     "ottla.client.consumer.commits": ("CommitCallback",),
     "ottla.client.consumer.consumer": ("Consumer",),
-    "ottla.client.consumer.finder": ("OffsetAndTimestamp",),
+    "ottla.client.consumer.offset_lookup": ("OffsetAndTimestamp",),
     "ottla.client.consumer.interceptor": ("ConsumerInterceptor",),
     "ottla.client.consumer.listener": (
         "GroupMetadata",
@@ -69,7 +69,7 @@ _PLACES = {
         "AcknowledgeType",
         "ShareConsumer",
     ),
-    "ottla.client.consumer.share.courier": ("AcknowledgementCallback",),
+    "ottla.client.consumer.share.share_fetcher": ("AcknowledgementCallback",),
     "ottla.client.duration": (
         "Duration",
         "Time",
@@ -106,7 +106,7 @@ _PLACES = {
     ),
     "ottla.client.producer.partitioner": ("Partitioner",),
     "ottla.client.producer.producer": ("Producer",),
-    "ottla.client.producer.tally": ("Statistics",),
+    "ottla.client.producer.statistics": ("Statistics",),
     "ottla.client.record": (
         "OffsetAndMetadata",
         "Record",

@@ -1,4 +1,4 @@
-"""How long to wait before trying again: twice as long each time, up to a limit, and a fifth more or less by chance."""
+"""Pauses before retries: each is twice as long as the last one, up to a limit, with 20% of random jitter."""
 
 from ottla.world.entropy import Entropy
 
@@ -6,7 +6,7 @@ _JITTER = 0.2
 
 
 class Backoff:
-    """The pauses between tries at one thing."""
+    """The pauses between the retries of one operation."""
 
     __slots__ = ("_entropy", "_first_ms", "_max_ms", "failures")
 
@@ -18,11 +18,11 @@ class Backoff:
 
     def failed(self) -> float:
         """Note one more failure; return the seconds to wait."""
-        # Far more doublings than any limit has would overflow a float.
+        # Many more doublings would overflow a float.
         pause_ms = min(self._first_ms * 2.0 ** min(self.failures, 32), self._max_ms)
         self.failures += 1
         return pause_ms * (1 + _JITTER * (2 * self._entropy.random() - 1)) / 1000
 
     def succeeded(self) -> None:
-        """Begin anew."""
+        """Start again with the first pause."""
         self.failures = 0

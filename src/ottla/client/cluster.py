@@ -1,9 +1,9 @@
-"""What a client knows of the cluster: brokers, and the topics it uses with their leaders.
+"""The metadata of the cluster that a client uses: brokers, and topics with their leaders.
 
-M1  A leader is replaced only by one of a higher epoch, from whomever it is heard: a late answer does not undo news.
-M2  Many who wait for metadata wait for one request.
-M3  Nothing is forgotten because an answer was an error; a topic is forgotten when the cluster says that it is gone, or
-    when nobody has used it for `metadata.max.idle.ms`.
+M1  A leader is replaced only by one of a higher epoch, whoever names it: a late answer changes nothing.
+M2  All callers that wait for metadata share one request.
+M3  An error does not remove metadata. A topic is removed when the cluster says that it does not exist, or when it was
+    not used for `metadata.max.idle.ms`.
 """
 
 import asyncio
@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
+from ottla.client.connections import ClientConnections, Node
 from ottla.client.errors import ClientError, Closed, NoBroker, Refused, TimedOut, refused
-from ottla.client.hedged import hedged
-from ottla.client.joint import begin, join
-from ottla.client.links import Links, Node
+from ottla.client.hedged_request import ask_hedged
+from ottla.client.shared_task import start_shared, wait_shared
 from ottla.wire.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 NO_LEADER = -1
 NO_TOPIC_ID = bytes(16)
-_CHORES_SECONDS = 1.0
+_MAINTENANCE_SECONDS = 1.0
 _CANONICAL = "resolve_canonical_bootstrap_servers_only"
 
 
@@ -41,8 +41,8 @@ class Leader(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Topic:
-    """A topic as last heard of."""
+class TopicMetadata:
+    """A topic as the last metadata response described it."""
 
     name: str
     id: bytes = NO_TOPIC_ID
@@ -55,10 +55,10 @@ class Topic:
 class Cluster:
     """The cluster behind some addresses. `open` begins, `close` ends."""
 
-    def __init__(self, settings: Mapping[str, Any], links: Links) -> None:
+    def __init__(self, settings: Mapping[str, Any], connections: ClientConnections) -> None:
         self._settings = settings
-        self.links = links
-        self.topics: dict[str, Topic] = {}
+        self.connections = connections
+        self.topics: dict[str, TopicMetadata] = {}
         self._names: dict[bytes, str] = {}
         self.id: str | None = None
         self.controller: int = -1
@@ -69,7 +69,7 @@ class Cluster:
         self._wants_all = False
         self._ended = False
         self._missing: set[str] = set()
-        self._chores: asyncio.Task[None] | None = None
+        self._maintenance: asyncio.Task[None] | None = None
         self._rebootstraps = settings["metadata.recovery.strategy"].lower() == "rebootstrap"
         self._seeds = [
             Node(-1 - number, *_address(each)) for number, each in enumerate(settings["bootstrap.servers"])
@@ -78,15 +78,13 @@ class Cluster:
     # Life
 
     async def open(self, timeout_ms: float | None = None) -> None:
-        """Reach a broker; NoBroker when none answers in time."""
+        """Connect to a broker. Raises NoBroker if none answers in time."""
         if self._settings["client.dns.lookup"] == _CANONICAL:
             self._seeds = await self._canonical()
-        self.links.learn(self._seeds)
+        self.connections.learn(self._seeds)
         self._refreshed_at = self._now()
-        limit_ms = (
-            timeout_ms if timeout_ms is not None else self._settings.get("default.api.timeout.ms", 60_000)
-        )
-        backoff = self.links.retry_backoff()
+        limit_ms = self._settings.get("default.api.timeout.ms", 60_000) if timeout_ms is None else timeout_ms
+        backoff = self.connections.retry_backoff()
         last: ClientError | None = None
         try:
             async with asyncio.timeout(limit_ms / 1000):
@@ -105,49 +103,50 @@ class Cluster:
             tried = ", ".join(self._settings["bootstrap.servers"])
             hint = "check bootstrap.servers, and that the broker runs and its port is reachable"
             raise NoBroker(
-                f"no broker of {tried} answered within {limit_ms / 1000:g} s" + (f": {last}" if last else ""), hint=hint
+                f"no broker of {tried} answered within {limit_ms / 1000:g} s" + (f": {last}" if last else ""),
+                hint=hint,
             ) from None
-        self._chores = asyncio.create_task(self._upkeep())
+        self._maintenance = asyncio.create_task(self._maintain())
 
     async def _canonical(self) -> list[Node]:
-        """Where to begin, by the full names of the hosts, as certificates have them."""
+        """Return the bootstrap addresses with the full names of the hosts, as certificates have them."""
         found: list[tuple[str, int]] = []
         for node in self._seeds:
             try:
-                found += [(name, node.port) for name in await self.links.network.canonical(node.host)]
+                found += [(name, node.port) for name in await self.connections.network.canonical(node.host)]
             except OSError:
                 found.append((node.host, node.port))
         return [Node(-1 - number, *place) for number, place in enumerate(dict.fromkeys(found))]
 
     async def close(self) -> None:
-        """Leave no task and no connection behind."""
+        """Stop all tasks and close all connections."""
         self._ended = True
-        for task in (self._chores, self._refreshing):
+        for task in (self._maintenance, self._refreshing):
             if task is not None:
                 task.cancel()
                 with suppress(asyncio.CancelledError, ClientError):
                     await task
-        self._chores = None
-        self.links.close()
+        self._maintenance = None
+        self.connections.close()
         # Transports close in the next turns of the loop.
         await asyncio.sleep(0)
 
-    async def _upkeep(self) -> None:
-        """Refresh what has grown old, and hang up where nothing is said."""
+    async def _maintain(self) -> None:
+        """Refresh old metadata, and close idle connections."""
         max_age_s = self._settings["metadata.max.age.ms"] / 1000
         forgotten_s = self._settings["metadata.recovery.rebootstrap.trigger.ms"] / 1000
         while True:
-            await asyncio.sleep(min(_CHORES_SECONDS, max_age_s or _CHORES_SECONDS))
-            self.links.close_idle()
+            await asyncio.sleep(min(_MAINTENANCE_SECONDS, max_age_s or _MAINTENANCE_SECONDS))
+            self.connections.close_idle()
             self._forget_unused()
             if self._now() - self._refreshed_at >= max_age_s:
                 with suppress(ClientError):
                     await self.refresh()
             if self._rebootstraps and self._now() - self._refreshed_at >= max_age_s + forgotten_s:
-                # Nobody we know of answers any more: begin again (KIP-1102).
-                self.links.learn(self._seeds)
+                # No known broker answers: use the bootstrap servers again (KIP-1102).
+                self.connections.learn(self._seeds)
                 self._refreshed_at = self._now()
-                self.stale()
+                self.request_refresh()
 
     def _forget_unused(self) -> None:
         idle_ms = self._settings.get("metadata.max.idle.ms")
@@ -157,18 +156,18 @@ class Cluster:
         for topic in [each for each in self.topics.values() if each.used_at < before]:
             self._forget(topic.name)
 
-    # What is known
+    # Known metadata
 
-    def listen(self, changed: Callable[[], object]) -> None:
-        """Have `changed` called whenever something new is known."""
+    def add_listener(self, changed: Callable[[], object]) -> None:
+        """Call `changed` after every change of the metadata."""
         self._listeners.append(changed)
 
-    def unlisten(self, changed: Callable[[], object]) -> None:
-        """Have it called no more."""
+    def remove_listener(self, changed: Callable[[], object]) -> None:
+        """Stop calling it."""
         self._listeners.remove(changed)
 
     def leader(self, topic: str, partition: int) -> Leader | None:
-        """Return who leads a partition, as far as is known."""
+        """Return the leader of a partition, or None if it is not known."""
         known = self.topics.get(topic)
         found = None if known is None else known.leaders.get(partition)
         return None if found is None or found.node == NO_LEADER else found
@@ -178,17 +177,19 @@ class Cluster:
         return self._names.get(topic_id)
 
     def node(self, node_id: int) -> Node | None:
-        """Return where a broker is."""
-        return next((node for node in self.links.nodes if node.id == node_id), None)
+        """Return a broker with its address."""
+        return next((node for node in self.connections.nodes if node.id == node_id), None)
 
-    async def topic(self, name: str, timeout_ms: float | None = None, *, auto_create: bool = True) -> Topic:
-        """Return a topic, asking for it until it is there; Refused or TimedOut says why it is not."""
+    async def topic(
+        self, name: str, timeout_ms: float | None = None, *, auto_create: bool = True
+    ) -> TopicMetadata:
+        """Return a topic. Asks for it until it is known. Raises Refused or TimedOut."""
         known = self.topics.get(name)
         if known is not None and known.error is ErrorCode.NONE and known.leaders:
             known.used_at = self._now()
             return known
         limit_ms = self._settings.get("default.api.timeout.ms", 60_000) if timeout_ms is None else timeout_ms
-        backoff = self.links.retry_backoff()
+        backoff = self.connections.retry_backoff()
         last: ClientError | None = None
         try:
             async with asyncio.timeout(limit_ms / 1000):
@@ -213,38 +214,38 @@ class Cluster:
                 f"topic {name} did not become known within {limit_ms / 1000:g} s: {last}"
             ) from None
 
-    # News
+    # Updates
 
-    def want_all(self, wanted: bool = True) -> None:
-        """Ask for every topic from now on, or no more: a subscription by pattern needs them."""
+    def set_all_topics(self, wanted: bool = True) -> None:
+        """Ask for all topics from now on, or stop that. A subscription by pattern needs it."""
         self._wants_all = wanted
 
     def retain(self, names: Iterable[str]) -> None:
-        """Forget the topics that are not among these, and ask for them no more."""
+        """Forget all other topics, and ask for them no more."""
         kept = set(names)
         for name in [name for name in self.topics if name not in kept]:
             self._forget(name)
 
-    def stale(self) -> None:
-        """Something known was wrong: ask again soon."""
+    def request_refresh(self) -> None:
+        """Refresh the metadata soon, because a part of it was wrong."""
         if self._refreshing is None and not self._ended:
-            self._refreshing = begin(self._refresh_soon())
+            self._refreshing = start_shared(self._refresh_soon())
 
     async def refresh(self, names: Iterable[str] | None = None, *, auto_create: bool | None = None) -> None:
-        """Ask for the topics in use, and for these."""
+        """Refresh the metadata of the topics in use, and of these."""
         names = list(names or ())
-        # Whoever asks next asks for these too: else one who asks again and again would keep them waiting.
+        # The next request includes these topics too. Otherwise frequent requests of another caller could delay them.
         self._missing.update(names)
         while self._refreshing is not None:
             running = self._refreshing
             with suppress(ClientError):
-                await join(running, _closed)
+                await wait_shared(running, _closed)
             if all(name in self.topics for name in names):
                 return
             if self._refreshing is running:
                 self._refreshing = None
-        task = self._refreshing = begin(self._refresh(names, auto_create))
-        await join(task, _closed)
+        task = self._refreshing = start_shared(self._refresh(names, auto_create))
+        await wait_shared(task, _closed)
 
     async def _refresh_soon(self) -> None:
         await asyncio.sleep(self._settings["retry.backoff.ms"] / 1000)
@@ -269,16 +270,18 @@ class Cluster:
             else [MetadataRequest.MetadataRequestTopic(name=name) for name in wanted],
             allow_auto_topic_creation=auto_create,
         )
-        self._take(await self.ask_whoever_answers(request, MetadataResponse), wanted)
+        self._take(await self.ask_fastest(request, MetadataResponse), wanted)
 
     def _take(self, answer: MetadataResponse, wanted: list[str] | None) -> None:
         if answer.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
-            self.links.learn(self._seeds)
+            self.connections.learn(self._seeds)
             raise NoBroker("the broker asks to begin again from bootstrap.servers")
         self._refreshed_at = self._now()
         self.id, self.controller = answer.cluster_id, answer.controller_id
         if answer.brokers:
-            self.links.learn([Node(each.node_id, each.host, each.port, each.rack) for each in answer.brokers])
+            self.connections.learn(
+                [Node(each.node_id, each.host, each.port, each.rack) for each in answer.brokers]
+            )
         for each in answer.topics:
             if each.name is not None:
                 self._take_topic(each.name, each)
@@ -288,24 +291,23 @@ class Cluster:
                 self._forget(name)
         self._changed()
 
-    def _take_topic(self, name: str, heard: MetadataResponse.MetadataResponseTopic) -> None:
-        error = ErrorCode(heard.error_code)
+    def _take_topic(self, name: str, data: MetadataResponse.MetadataResponseTopic) -> None:
+        error = ErrorCode(data.error_code)
         known = self.topics.get(name)
+        used_at = known.used_at if known else self._now()
         if error is not ErrorCode.NONE:
             if known is None or error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 self._forget(name)
-                self.topics[name] = Topic(name, error=error, used_at=known.used_at if known else self._now())
+                self.topics[name] = TopicMetadata(name, error=error, used_at=used_at)
             return
-        if known is None or known.id != heard.topic_id:
+        if known is None or known.id != data.topic_id:
             self._forget(name)
-            known = Topic(
-                name, heard.topic_id, heard.is_internal, used_at=known.used_at if known else self._now()
-            )
+            known = TopicMetadata(name, data.topic_id, data.is_internal, used_at=used_at)
             self.topics[name] = known
             if known.id != NO_TOPIC_ID:
                 self._names[known.id] = name
         known.error = error
-        for part in heard.partitions:
+        for part in data.partitions:
             before = known.leaders.get(part.partition_index)
             if before is not None and -1 < part.leader_epoch < before.epoch:
                 continue
@@ -318,29 +320,29 @@ class Cluster:
             )
 
     def learn_leader(self, topic: str, partition: int, node: int, epoch: int, nodes: Iterable[Node]) -> bool:
-        """Take in a leader that a produce or fetch answer named (KIP-951); whether it was news."""
+        """Use a leader that a produce or fetch response named (KIP-951). Return whether it is a new one."""
         known = self.topics.get(topic)
         before = None if known is None else known.leaders.get(partition)
         if known is None or before is None or node == NO_LEADER or epoch < before.epoch:
             return False
         if epoch == before.epoch and before.node != NO_LEADER:
             return False
-        merged = {each.id: each for each in self.links.nodes} | {each.id: each for each in nodes}
+        merged = {each.id: each for each in self.connections.nodes} | {each.id: each for each in nodes}
         if node not in merged:
             return False
-        self.links.learn(merged.values())
+        self.connections.learn(merged.values())
         known.leaders[partition] = before._replace(node=node, epoch=epoch)
         self._changed()
         return True
 
-    def outdate(self, topic: str, partition: int, epoch: int) -> None:
-        """Take in that somebody has read what a leader of this epoch wrote: one of an earlier epoch leads no more."""
+    def supersede_leader(self, topic: str, partition: int, epoch: int) -> None:
+        """Discard a leader with an earlier epoch than this one, which a committed offset or a record has shown."""
         known = self.topics.get(topic)
         before = None if known is None else known.leaders.get(partition)
         if known is not None and before is not None and -1 < before.epoch < epoch:
             known.leaders[partition] = before._replace(node=NO_LEADER, epoch=epoch)
             self._changed()
-            self.stale()
+            self.request_refresh()
 
     def _forget(self, name: str) -> None:
         topic = self.topics.pop(name, None)
@@ -352,60 +354,62 @@ class Cluster:
         for listener in tuple(self._listeners):
             listener()
 
-    # Asking
+    # Requests
 
     async def ask_any(self, request: Message, response: type[M], *, timeout_ms: float | None = None) -> M:
-        """Ask any broker, and another when one cannot be reached; NoBroker or the last one's error at the end."""
+        """Ask any broker, and the next one if it cannot be reached. Raises NoBroker or the last error."""
         tried: set[int] = set()
         last: ClientError | None = None
-        while (node := self.links.least_loaded(frozenset(tried))) is not None:
+        while (node := self.connections.least_loaded(frozenset(tried))) is not None:
             try:
-                return await self.links.ask(node, request, response, timeout_ms=timeout_ms)
+                return await self.connections.ask(node, request, response, timeout_ms=timeout_ms)
             except ClientError as error:
                 if not error.retriable:
                     raise
                 tried.add(node)
                 last = error
-        raise self._nobody(last)
+        raise self._no_answer_error(last)
 
-    async def ask_whoever_answers(self, request: Message, response: type[M]) -> M:
-        """Ask a question of any broker, and of another beside it when one is silent; as with `ask_any` at the end."""
+    async def ask_fastest(self, request: Message, response: type[M]) -> M:
+        """Ask any broker, and a second one too if the first is slow. Raises the same errors as `ask_any`."""
         try:
-            return await hedged(self.links, request, response)
+            return await ask_hedged(self.connections, request, response)
         except ClientError as error:
             if error.retriable:
-                raise self._nobody(error) from None
+                raise self._no_answer_error(error) from None
             raise
 
-    def _nobody(self, last: ClientError | None) -> ClientError:
-        """Nobody answered: the addresses of the beginning are asked as well the next time."""
+    def _no_answer_error(self, last: ClientError | None) -> ClientError:
+        """Return the error after no broker answered. The next request also tries the bootstrap servers."""
         if self._rebootstraps:
-            known = {(node.host, node.port) for node in self.links.nodes}
-            self.links.learn([*self.links.nodes, *(n for n in self._seeds if (n.host, n.port) not in known)])
+            known = {(node.host, node.port) for node in self.connections.nodes}
+            self.connections.learn(
+                [*self.connections.nodes, *(n for n in self._seeds if (n.host, n.port) not in known)]
+            )
         return NoBroker("no broker is known") if last is None else last
 
     async def coordinator(self, kind: int, key: str) -> int:
         """Return the broker that coordinates a group (0), a transactional id (1) or a share partition (2)."""
         request = FindCoordinatorRequest(key=key, key_type=kind, coordinator_keys=[key])
-        node = self.links.least_loaded()
+        node = self.connections.least_loaded()
         if node is None:
             raise NoBroker("no broker is known")
-        await self.links.connected(node)
-        if self.links.version(node, FindCoordinatorRequest) < 4:
+        await self.connections.connected(node)
+        if self.connections.version(node, FindCoordinatorRequest) < 4:
             request = FindCoordinatorRequest(key=key, key_type=kind)
         else:
             request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
-        answer = await self.links.ask(node, request, FindCoordinatorResponse)
+        answer = await self.connections.ask(node, request, FindCoordinatorResponse)
         found: Any = answer.coordinators[0] if answer.coordinators else answer
         if found.error_code:
             raise refused(found.error_code, found.error_message, about=f"the coordinator of {key}")
         if self.node(found.node_id) is None:
-            self.links.learn([*self.links.nodes, Node(found.node_id, found.host, found.port)])
+            self.connections.learn([*self.connections.nodes, Node(found.node_id, found.host, found.port)])
         return int(found.node_id)
 
-    async def persist(self, attempt: Callable[[], Awaitable[R]], timeout_ms: float, what: str) -> R:
-        """Try something until it succeeds, fails for good, or the time is up."""
-        backoff = self.links.retry_backoff()
+    async def retry_until(self, attempt: Callable[[], Awaitable[R]], timeout_ms: float, what: str) -> R:
+        """Retry a call until it succeeds, fails with an error that is not retriable, or the timeout is over."""
+        backoff = self.connections.retry_backoff()
         last: ClientError | None = None
         try:
             async with asyncio.timeout(timeout_ms / 1000):
@@ -436,7 +440,7 @@ def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.strip().rpartition(":")
     if not colon or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 1 << 16:
         raise ClientError(
-            f"bootstrap.servers names {text!r}, which is no address",
+            f"bootstrap.servers names {text!r}, which is not an address",
             hint="write host:port, as in localhost:9092",
         )
     return host.strip("[]"), int(port)

@@ -1,9 +1,9 @@
-"""From what a program has to the bytes of a record, and back.
+"""Serializers and deserializers: from Python values to the bytes of a record, and back.
 
-S1  None is nobody's business: it is null on the wire, in both directions, and no serializer ever sees it.
+S1  None is null in Kafka, in both directions. No serializer is called with it.
 S2  The formats are those of Kafka's own serializers, so that programs in other languages read them.
-S3  A function of the datum alone is called as it is; what wants to know the topic and the headers too is an object
-    with `serialize` or `deserialize`.
+S3  A plain function is called with the value only. An object with `serialize` or `deserialize` also gets the topic
+    and the headers.
 
 Give `key_serializer="string"`, or `value_serializer=JSON`, or a function, or an object of your own.
 """
@@ -38,28 +38,28 @@ class Deserializer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Serde:
-    """A format: one function from data to bytes, and one back. It does for a serializer and for a deserializer."""
+class SerializationFormat:
+    """A format with a function from data to bytes, and one back. It is a serializer and a deserializer."""
 
     name: str
     encode: Callable[[Any], bytes]
     decode: Callable[[bytes], Any]
 
 
-class Coding(NamedTuple):
-    """How to call what somebody gave: `call(topic, headers, data)` when `contextual`, else `call(data)`."""
+class SerializerCall(NamedTuple):
+    """How to call a serializer: `call(topic, headers, data)` if `contextual`, else `call(data)`."""
 
     call: Callable[..., Any]
     contextual: bool = False
 
 
-def _packed(name: str, form: str) -> Serde:
+def _packed(name: str, form: str) -> SerializationFormat:
     layout = struct.Struct(form)
 
     def decode(data: bytes) -> Any:
         return layout.unpack(data)[0]
 
-    return Serde(name, layout.pack, decode)
+    return SerializationFormat(name, layout.pack, decode)
 
 
 def _decode_text(data: bytes) -> str:
@@ -93,44 +93,44 @@ def _bytes(data: Any) -> bytes:
 
 _BOOLEANS = (b"\0", b"\1")
 
-BYTES = Serde("bytes", _bytes, bytes)
-STRING = Serde("string", str.encode, _decode_text)
+BYTES = SerializationFormat("bytes", _bytes, bytes)
+STRING = SerializationFormat("string", str.encode, _decode_text)
 SHORT = _packed("short", ">h")
 INTEGER = _packed("integer", ">i")
 LONG = _packed("long", ">q")
 FLOAT = _packed("float", ">f")
 DOUBLE = _packed("double", ">d")
-BOOLEAN = Serde("boolean", _encode_boolean, _decode_boolean)
-JSON = Serde("json", _encode_json, json.loads)
-UUID = Serde("uuid", _encode_uuid, _decode_uuid)
+BOOLEAN = SerializationFormat("boolean", _encode_boolean, _decode_boolean)
+JSON = SerializationFormat("json", _encode_json, json.loads)
+UUID = SerializationFormat("uuid", _encode_uuid, _decode_uuid)
 
-SERDES: dict[str, Serde] = {
+SERDES: dict[str, SerializationFormat] = {
     serde.name: serde for serde in (BYTES, STRING, SHORT, INTEGER, LONG, FLOAT, DOUBLE, BOOLEAN, JSON, UUID)
 }
-# What else people call them.
+# Other names.
 _ALIASES = {"str": "string", "int": "integer", "bool": "boolean", "bytearray": "bytes", "bytebuffer": "bytes"}
 _JAVA = "org.apache.kafka.common.serialization."
 
 
-def serializer(given: object, name: str = "value.serializer") -> Coding | None:
-    """Return how to call a serializer, or None where bytes are taken as they are; SettingError for what is none."""
+def serializer(given: object, name: str = "value.serializer") -> SerializerCall | None:
+    """Return how to call a serializer, or None if the value must be bytes. Raises SettingError."""
     if isinstance(given, type) and issubclass(given, Serializer):
         given = given()
     if isinstance(given, Serializer):
-        return Coding(given.serialize, contextual=True)
+        return SerializerCall(given.serialize, contextual=True)
     return _coding(given, name, "Serializer")
 
 
-def deserializer(given: object, name: str = "value.deserializer") -> Coding | None:
-    """Return how to call a deserializer, or None where bytes stay bytes; SettingError for what is none."""
+def deserializer(given: object, name: str = "value.deserializer") -> SerializerCall | None:
+    """Return how to call a deserializer, or None if bytes stay bytes. Raises SettingError."""
     if isinstance(given, type) and issubclass(given, Deserializer):
         given = given()
     if isinstance(given, Deserializer):
-        return Coding(given.deserialize, contextual=True)
+        return SerializerCall(given.deserialize, contextual=True)
     return _coding(given, name, "Deserializer")
 
 
-def _coding(given: object, name: str, kind: str) -> Coding | None:
+def _coding(given: object, name: str, kind: str) -> SerializerCall | None:
     if given is None:
         return None
     if isinstance(given, str):
@@ -139,11 +139,11 @@ def _coding(given: object, name: str, kind: str) -> Coding | None:
         if found is None:
             raise InvalidValue(name, given, f"the formats are {', '.join(SERDES)}", "a format or a function")
         given = found
-    if isinstance(given, Serde):
+    if isinstance(given, SerializationFormat):
         if given is BYTES and kind == "Deserializer":
             return None
-        return Coding(given.encode if kind == "Serializer" else given.decode)
+        return SerializerCall(given.encode if kind == "Serializer" else given.decode)
     if callable(given):
-        return Coding(given)
+        return SerializerCall(given)
     reason = f"it is neither a function nor an object with {kind.removesuffix('r').lower()}"
     raise InvalidValue(name, given, reason, "a format, a function or an object")

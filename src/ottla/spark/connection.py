@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import uvloop
 
 from ottla.client.cluster import Cluster
+from ottla.client.connections import ClientConnections
 from ottla.client.errors import ClientError, Closed
-from ottla.client.joint import begin, join
-from ottla.client.links import Links
-from ottla.client.settings.resolve import Settings
+from ottla.client.settings.resolve import ClientSettings
+from ottla.client.shared_task import start_shared, wait_shared
 from ottla.spark.settling import settle
 from ottla.world.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     import asyncio
 
-    from ottla.client.admin.asking import Desk
+    from ottla.client.admin.request_router import RequestRouter
 
 R = TypeVar("R")
 
@@ -36,23 +36,23 @@ _FOR_EVER = (1 << 31) - 1
 class Connection:
     """An open cluster, and the loop it lives on."""
 
-    def __init__(self, settings: Settings, cluster: Cluster, thread: LoopThread) -> None:
+    def __init__(self, settings: ClientSettings, cluster: Cluster, thread: LoopThread) -> None:
         self.settings = settings
         self.cluster = cluster
-        self.links = cluster.links
+        self.links = cluster.connections
         self._thread = thread
 
     @cached_property
-    def desk(self) -> "Desk":
+    def desk(self) -> "RequestRouter":
         """Where questions are asked that are an administrator's, whatever kind of client the settings are for."""
         # Tasks do without, and start sooner for it.
-        from ottla.client.admin.asking import Desk
+        from ottla.client.admin.request_router import RequestRouter
 
         timeouts = {
             "default.api.timeout.ms": self.settings.get("default.api.timeout.ms", 60_000),
             "request.timeout.ms": self.settings["request.timeout.ms"],
         }
-        return Desk(self.cluster, {**timeouts, "retries": _FOR_EVER})
+        return RequestRouter(self.cluster, {**timeouts, "retries": _FOR_EVER})
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
         """Run a coroutine on the loop, and wait for what it returns or raises."""
@@ -72,21 +72,21 @@ class Pool:
         # Those that are open, for whoever asks from another thread: it need not wait for the loop.
         self.made: dict[tuple[object, ...], Connection] = {}
 
-    async def connection(self, settings: Settings, open_ms: float | None = None) -> Connection:
+    async def connection(self, settings: ClientSettings, open_ms: float | None = None) -> Connection:
         """Return the connection with these settings; called on the loop."""
         key = _key(settings)
         task = self._opening.get(key)
         if task is None:
-            task = self._opening[key] = begin(self._open(settings, open_ms))
+            task = self._opening[key] = start_shared(self._open(settings, open_ms))
         try:
-            return await join(task, lambda: Closed("the connection was closed while it was made"))
+            return await wait_shared(task, lambda: Closed("the connection was closed while it was made"))
         except ClientError:
             if self._opening.get(key) is task:
                 del self._opening[key]
             raise
 
-    async def _open(self, settings: Settings, open_ms: float | None) -> Connection:
-        cluster = Cluster(settings, Links(settings))
+    async def _open(self, settings: ClientSettings, open_ms: float | None) -> Connection:
+        cluster = Cluster(settings, ClientConnections(settings))
         try:
             await cluster.open(settings.get("max.block.ms", open_ms))
         except BaseException:
@@ -99,7 +99,7 @@ class Pool:
 _pool: Pool | None = None
 
 
-def planning(settings: Settings) -> Connection:
+def planning(settings: ClientSettings) -> Connection:
     """Return an open connection for whoever plans a read. A wrong address is said soon, as by the command line.
 
     A task has more patience: it has brokers that answered when it was planned.
@@ -108,7 +108,7 @@ def planning(settings: Settings) -> Connection:
     return connected(settings, open_ms)
 
 
-def connected(settings: Settings, open_ms: float | None = None) -> Connection:
+def connected(settings: ClientSettings, open_ms: float | None = None) -> Connection:
     """Return an open connection for these settings of a consumer, a producer or an admin client.
 
     NoBroker when none answers within `open_ms`, or else `default.api.timeout.ms`, or `max.block.ms` of a producer.
@@ -121,11 +121,11 @@ def connected(settings: Settings, open_ms: float | None = None) -> Connection:
     return pool.made.get(_key(settings)) or pool.thread.run(pool.connection(settings, open_ms))
 
 
-def known(settings: Settings) -> Connection | None:
+def known(settings: ClientSettings) -> Connection | None:
     """Return the connection for these settings if this process has one; nothing is waited for."""
     pool = _pool
     return pool.made.get(_key(settings)) if pool is not None and pool.thread.is_alive else None
 
 
-def _key(settings: Settings) -> tuple[object, ...]:
+def _key(settings: ClientSettings) -> tuple[object, ...]:
     return (settings.kind, *sorted((name, repr(settings[name])) for name in settings.given))

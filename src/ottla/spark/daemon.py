@@ -13,7 +13,7 @@ from pyspark.daemon import manager
 
 import ottla.client.producer.accumulator
 import ottla.client.producer.sender
-import ottla.client.producer.transactor
+import ottla.client.producer.transaction_client
 import ottla.spark.connection
 import ottla.spark.sink.options
 import ottla.spark.source.feed
@@ -23,7 +23,7 @@ LOADED = (
     pyspark.worker,
     ottla.client.producer.accumulator,
     ottla.client.producer.sender,
-    ottla.client.producer.transactor,
+    ottla.client.producer.transaction_client,
     ottla.spark.connection,
     ottla.spark.sink.options,
     ottla.spark.source.feed,

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from ottla.client.cluster import Cluster
+from ottla.client.connections import ClientConnections, Node
 from ottla.client.errors import ClientError, NoBroker, Refused, TimedOut
-from ottla.client.links import Links, Node
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.find_coordinator import FindCoordinatorResponse
 from ottla.wire.messages.metadata import MetadataResponse
@@ -19,7 +19,7 @@ def run(test, **settings):
         brokers = Brokers()
         brokers.metadata.brokers = [broker(1, "one"), broker(2, "two")]
         merged = {**SETTINGS, **settings}
-        cluster = Cluster(merged, Links(merged, brokers, SeededEntropy(1)))
+        cluster = Cluster(merged, ClientConnections(merged, brokers, SeededEntropy(1)))
         try:
             await test(brokers, cluster)
         finally:
@@ -34,7 +34,7 @@ def test_one_address_that_answers_is_enough():
     async def test(brokers, cluster):
         brokers.down.add("one:9092")
         await cluster.open()
-        assert {node.id for node in cluster.links.nodes} == {1, 2}
+        assert {node.id for node in cluster.connections.nodes} == {1, 2}
         assert (cluster.id, cluster.controller) == ("c", 1)
 
     run(test)
@@ -122,14 +122,14 @@ def test_a_leader_that_others_have_seen_replaced_is_not_asked():
         await cluster.open()
         brokers.metadata.topics = [topic("t", (1, 5))]
         await cluster.topic("t")
-        cluster.outdate("t", 0, 5)
-        cluster.outdate("u", 0, 9)
+        cluster.supersede_leader("t", 0, 5)
+        cluster.supersede_leader("u", 0, 9)
         assert cluster.leader("t", 0)[:2] == (1, 5)
-        cluster.outdate("t", 0, 6)
+        cluster.supersede_leader("t", 0, 6)
         await cluster.refresh()
         assert cluster.leader("t", 0) is None, "whoever says that it leads in epoch 5 does not know better"
         assert cluster.learn_leader("t", 0, 2, 6, [])
-        cluster.outdate("t", 0, 8)
+        cluster.supersede_leader("t", 0, 8)
         brokers.metadata.topics = [topic("t", (1, 8))]
         await cluster.refresh()
         assert cluster.leader("t", 0)[:2] == (1, 8)
@@ -156,8 +156,8 @@ def test_many_who_ask_share_one_request():
         await cluster.open()
         brokers.metadata.topics = [topic("t", (1, 0))]
         before = len(brokers.names())
-        cluster.stale()
-        cluster.stale()
+        cluster.request_refresh()
+        cluster.request_refresh()
         await asyncio.gather(*(cluster.topic("t") for _ in range(20)))
         assert len(brokers.names()) - before <= 2
 
@@ -182,7 +182,7 @@ def test_nothing_is_asked_after_the_end():
     async def test(brokers, cluster):
         await cluster.open()
         await cluster.close()
-        cluster.stale()
+        cluster.request_refresh()
 
     run(test)
 
@@ -190,7 +190,7 @@ def test_nothing_is_asked_after_the_end():
 def test_listeners_hear_of_news():
     async def test(brokers, cluster):
         heard = []
-        cluster.listen(lambda: heard.append(cluster.version))
+        cluster.add_listener(lambda: heard.append(cluster.version))
         await cluster.open()
         await cluster.refresh()
         assert heard == [1, 2]
@@ -201,12 +201,12 @@ def test_listeners_hear_of_news():
 def test_who_does_not_listen_any_more_hears_nothing():
     async def test(brokers, cluster):
         heard = []
-        cluster.listen(heard.clear)
+        cluster.add_listener(heard.clear)
         listener = lambda: heard.append(cluster.version)  # noqa: E731
-        cluster.listen(listener)
+        cluster.add_listener(listener)
         await cluster.open()
-        cluster.unlisten(listener)
-        cluster.unlisten(heard.clear)
+        cluster.remove_listener(listener)
+        cluster.remove_listener(heard.clear)
         await cluster.refresh()
         assert heard == [1]
 
@@ -243,7 +243,7 @@ def test_the_coordinator_is_found_in_both_forms():
 def test_an_address_that_is_none_is_refused_with_what_to_write(address):
     settings = {**SETTINGS, "bootstrap.servers": (address,)}
     with pytest.raises(ClientError, match="hint: write host:port"):
-        Cluster(settings, Links(settings, Brokers(), SeededEntropy(1)))
+        Cluster(settings, ClientConnections(settings, Brokers(), SeededEntropy(1)))
 
 
 def test_hosts_are_called_by_their_full_names_if_so_wished():
@@ -263,10 +263,10 @@ def test_when_nobody_is_left_it_begins_again_where_it_began(strategy):
         brokers.metadata.brokers = [broker(1, "four")]
         brokers.hang_up()
         for _ in range(200):
-            if [node.host for node in cluster.links.nodes] == ["four"]:
+            if [node.host for node in cluster.connections.nodes] == ["four"]:
                 break
             await asyncio.sleep(0.01)
-        assert (cluster.links.nodes[0].host == "four") is (strategy == "rebootstrap")
+        assert (cluster.connections.nodes[0].host == "four") is (strategy == "rebootstrap")
 
     run(
         test,
@@ -279,7 +279,7 @@ def test_when_nobody_is_left_it_begins_again_where_it_began(strategy):
 
 
 def test_a_broker_that_hangs_holds_up_nobody_who_can_ask_another(monkeypatch):
-    monkeypatch.setattr("ottla.client.hedged.SILENCE_SECONDS", 0.01)
+    monkeypatch.setattr("ottla.client.hedged_request.SILENCE_SECONDS", 0.01)
 
     async def test(brokers, cluster):
         for seed in range(20):  # whichever is asked first
@@ -288,7 +288,7 @@ def test_a_broker_that_hangs_holds_up_nobody_who_can_ask_another(monkeypatch):
                 await cluster.open()
                 await cluster.refresh()
             await cluster.close()
-            cluster = Cluster(merged, Links(merged, brokers, SeededEntropy(seed)))
+            cluster = Cluster(merged, ClientConnections(merged, brokers, SeededEntropy(seed)))
         await cluster.close()
 
     merged = {**SETTINGS, "request.timeout.ms": 60_000, "socket.connection.setup.timeout.ms": 60_000}

@@ -9,10 +9,10 @@ from ottla.client.serializer import (
     BYTES,
     SERDES,
     STRING,
-    Coding,
     Deserializer,
-    Serde,
+    SerializationFormat,
     Serializer,
+    SerializerCall,
     deserializer,
     serializer,
 )
@@ -78,16 +78,18 @@ def test_nothing_given_leaves_bytes_alone() -> None:
 
 
 def test_functions_are_called_as_they_are() -> None:
-    assert serializer(str.encode) == Coding(str.encode)
-    assert deserializer(len) == Coding(len)
+    assert serializer(str.encode) == SerializerCall(str.encode)
+    assert deserializer(len) == SerializerCall(len)
 
 
 def test_one_format_serves_both_ways() -> None:
-    reverse = Serde("reverse", lambda text: str(text)[::-1].encode(), lambda data: data.decode()[::-1])
+    reverse = SerializationFormat(
+        "reverse", lambda text: str(text)[::-1].encode(), lambda data: data.decode()[::-1]
+    )
     out, back = serializer(reverse), deserializer(reverse)
     assert out is not None and back is not None
     assert back.call(out.call("abc")) == "abc"
-    assert serializer(STRING) == Coding(str.encode)
+    assert serializer(STRING) == SerializerCall(str.encode)
 
 
 class Tagged:

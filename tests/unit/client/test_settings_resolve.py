@@ -5,11 +5,11 @@ import logging
 import pytest
 
 from ottla.client.serializer import JSON
-from ottla.client.settings import Settings, resolve
+from ottla.client.settings import ClientSettings, resolve
 from ottla.metadata.settings.error import ConflictingSettings, InvalidValue, SettingError, UnknownSetting
 
 
-def given(kind: str, **keywords: object) -> Settings:
+def given(kind: str, **keywords: object) -> ClientSettings:
     needed = {"group_id": "g"} if kind == "share" else {}
     return resolve(kind, "localhost:9092", None, needed | keywords)
 

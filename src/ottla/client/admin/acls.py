@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ottla.client.admin.answer import failure
-from ottla.client.admin.asking import Desk, anywhere
 from ottla.client.admin.operation import Operation
+from ottla.client.admin.request_router import RequestRouter, at_any_broker
+from ottla.client.admin.response_errors import error_of
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 from ottla.client.errors import ClientError
@@ -102,15 +102,15 @@ class AclFilter:
 class Acls:
     """Access rules, as `admin.acls`. Every call raises Refused, TimedOut or, for several rules, SomeFailed."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, router: RequestRouter) -> None:
+        self._router = router
 
     async def describe(
         self, filter: AclFilter | None = None, *, timeout: Duration | None = None
     ) -> tuple[Acl, ...]:
         """Return the rules that match a filter, or all rules."""
         request = DescribeAclsRequest(**_filter_fields(filter or AclFilter()))
-        answer = await self._desk.one(request, DescribeAclsResponse, "the access rules", timeout)
+        answer = await self._router.request_one(request, DescribeAclsResponse, "the access rules", timeout)
         return tuple(_acl(resource, each) for resource in answer.resources for each in resource.acls)
 
     async def create(self, acls: Acl | Iterable[Acl], *, timeout: Duration | None = None) -> None:
@@ -129,13 +129,15 @@ class Acls:
                 )
                 for key in keys
             ]
-            answer = await self._desk.send(node, CreateAclsRequest(creations=creations), CreateAclsResponse)
+            answer = await self._router.send(node, CreateAclsRequest(creations=creations), CreateAclsResponse)
             return {
-                key: failure(each, f"the rule for {key.principal}")
+                key: error_of(each, f"the rule for {key.principal}")
                 for key, each in zip(keys, answer.results, strict=False)
             }
 
-        await self._desk.settle([acls] if isinstance(acls, Acl) else acls, anywhere, ask, timeout)
+        await self._router.request_each(
+            [acls] if isinstance(acls, Acl) else acls, at_any_broker, ask, timeout
+        )
 
     async def delete(
         self, filters: AclFilter | Iterable[AclFilter], *, timeout: Duration | None = None
@@ -148,14 +150,14 @@ class Acls:
             request = DeleteAclsRequest(
                 filters=[DeleteAclsRequest.DeleteAclsFilter(**_filter_fields(key)) for key in keys]
             )
-            answer = await self._desk.send(node, request, DeleteAclsResponse)
+            answer = await self._router.send(node, request, DeleteAclsResponse)
             return {
-                key: failure(each, "the access rules") or _deleted(each)
+                key: error_of(each, "the access rules") or _deleted(each)
                 for key, each in zip(keys, answer.filter_results, strict=False)
             }
 
         several = [filters] if isinstance(filters, AclFilter) else filters
-        return await self._desk.settle(several, anywhere, ask, timeout)
+        return await self._router.request_each(several, at_any_broker, ask, timeout)
 
 
 def _filter_fields(filter: AclFilter) -> dict[str, Any]:
@@ -172,7 +174,7 @@ def _filter_fields(filter: AclFilter) -> dict[str, Any]:
 
 def _deleted(found: DeleteAclsResponse.DeleteAclsFilterResult) -> tuple[Acl, ...] | ClientError:
     for each in found.matching_acls:
-        refusal = failure(each, f"the rule for {each.principal}")
+        refusal = error_of(each, f"the rule for {each.principal}")
         if refusal is not None:
             return refusal
     return tuple(_acl(each, each) for each in found.matching_acls)

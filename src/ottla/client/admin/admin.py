@@ -5,7 +5,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from ottla.client.admin.acls import Acls
-from ottla.client.admin.asking import Desk
 from ottla.client.admin.client_metrics import ClientMetrics
 from ottla.client.admin.cluster import ClusterAdmin
 from ottla.client.admin.configs import Configs
@@ -17,15 +16,16 @@ from ottla.client.admin.offsets import Offsets
 from ottla.client.admin.partitions import Partitions
 from ottla.client.admin.producers import Producers
 from ottla.client.admin.quotas import Quotas
+from ottla.client.admin.request_router import RequestRouter
 from ottla.client.admin.scram import Scram
 from ottla.client.admin.share_offsets import ShareOffsets
 from ottla.client.admin.tokens import Tokens
 from ottla.client.admin.topics import Topics
 from ottla.client.admin.transactions import Transactions
 from ottla.client.cluster import Cluster
-from ottla.client.doors import Doors
-from ottla.client.links import Links
+from ottla.client.connections import ClientConnections
 from ottla.client.settings import resolve
+from ottla.client.system_interfaces import SystemInterfaces
 
 
 class Admin:
@@ -39,7 +39,7 @@ class Admin:
     SomeFailed if a call about several things failed for some of them.
     """
 
-    _doors = Doors()  # the system's, unless a subclass has others
+    _interfaces = SystemInterfaces()  # the system's, unless a subclass has others
 
     def __init__(
         self,
@@ -50,25 +50,25 @@ class Admin:
     ) -> None:
         self.settings = resolve("admin", bootstrap_servers, settings, keywords)
         direct = bool(self.settings["bootstrap.controllers"])
-        links = Links(self.settings, self._doors.network, self._doors.entropy)
-        self._cluster = (Controllers if direct else Cluster)(self.settings, links)
-        desk = Desk(self._cluster, self.settings)
-        self.acls = Acls(desk)
-        self.client_metrics = ClientMetrics(desk)
-        self.cluster = ClusterAdmin(desk)
-        self.configs = Configs(desk)
-        self.features = Features(desk)
-        self.groups = Groups(desk)
-        self.log_dirs = LogDirs(desk)
-        self.offsets = Offsets(desk)
-        self.partitions = Partitions(desk)
-        self.producers = Producers(desk)
-        self.quotas = Quotas(desk)
-        self.scram = Scram(desk)
-        self.share_offsets = ShareOffsets(desk)
-        self.tokens = Tokens(desk)
-        self.topics = Topics(desk)
-        self.transactions = Transactions(desk)
+        connections = ClientConnections(self.settings, self._interfaces.network, self._interfaces.entropy)
+        self._cluster = (Controllers if direct else Cluster)(self.settings, connections)
+        router = RequestRouter(self._cluster, self.settings)
+        self.acls = Acls(router)
+        self.client_metrics = ClientMetrics(router)
+        self.cluster = ClusterAdmin(router)
+        self.configs = Configs(router)
+        self.features = Features(router)
+        self.groups = Groups(router)
+        self.log_dirs = LogDirs(router)
+        self.offsets = Offsets(router)
+        self.partitions = Partitions(router)
+        self.producers = Producers(router)
+        self.quotas = Quotas(router)
+        self.scram = Scram(router)
+        self.share_offsets = ShareOffsets(router)
+        self.tokens = Tokens(router)
+        self.topics = Topics(router)
+        self.transactions = Transactions(router)
 
     async def open(self) -> Self:
         """Connect to a broker; `async with` does this too.

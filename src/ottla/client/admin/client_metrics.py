@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ottla.client.admin.asking import Desk
 from ottla.client.admin.configs import Configs, Resource, ResourceKind
-from ottla.client.admin.question import names_of
+from ottla.client.admin.request_keys import names_of
+from ottla.client.admin.request_router import RequestRouter
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 
@@ -26,8 +26,8 @@ class MetricsSubscription:
 class ClientMetrics:
     """Subscriptions to client metrics, as `admin.client_metrics`. Every call raises Refused, TimedOut or SomeFailed."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._configs = Configs(desk)
+    def __init__(self, router: RequestRouter) -> None:
+        self._configs = Configs(router)
 
     async def list(self, *, timeout: Duration | None = None) -> tuple[str, ...]:
         """Return the names of all subscriptions."""

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ottla.client.admin.asking import Desk
 from ottla.client.admin.controllers import CONTROLLER_ENDPOINT, Controllers
 from ottla.client.admin.operation import Operation, operations
+from ottla.client.admin.request_router import RequestRouter
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 from ottla.client.errors import ClientError, refused
@@ -80,8 +80,8 @@ class Quorum:
 class ClusterAdmin:
     """The cluster, as `admin.cluster`. Every call raises Refused or TimedOut."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, router: RequestRouter) -> None:
+        self._router = router
 
     async def describe(
         self,
@@ -94,13 +94,13 @@ class ClusterAdmin:
 
         A client that is connected to controllers returns those instead.
         """
-        kind = CONTROLLER_ENDPOINT if isinstance(self._desk.cluster, Controllers) else _BROKER_ENDPOINT
+        kind = CONTROLLER_ENDPOINT if isinstance(self._router.cluster, Controllers) else _BROKER_ENDPOINT
         request = DescribeClusterRequest(
             include_cluster_authorized_operations=operations,
             endpoint_type=kind,
             include_fenced_brokers=fenced,
         )
-        answer = await self._desk.one(request, DescribeClusterResponse, "the cluster", timeout)
+        answer = await self._router.request_one(request, DescribeClusterResponse, "the cluster", timeout)
         return _described(answer)
 
     async def quorum(self, *, timeout: Duration | None = None) -> Quorum:
@@ -109,7 +109,7 @@ class ClusterAdmin:
         request = DescribeQuorumRequest(
             topics=[kind(topic_name=_METADATA_TOPIC, partitions=[kind.PartitionData(partition_index=0)])]
         )
-        answer = await self._desk.one(request, DescribeQuorumResponse, "the quorum", timeout)
+        answer = await self._router.request_one(request, DescribeQuorumResponse, "the quorum", timeout)
         if not answer.topics or not answer.topics[0].partitions:
             raise ClientError("the broker did not describe the quorum")
         part = answer.topics[0].partitions[0]
@@ -140,12 +140,12 @@ class ClusterAdmin:
         kind = AddRaftVoterRequest.Listener
         request = AddRaftVoterRequest(
             cluster_id=cluster_id,
-            timeout_ms=self._desk.budget_ms(timeout),
+            timeout_ms=self._router.broker_timeout_ms(timeout),
             voter_id=node,
             voter_directory_id=uuid_bytes(directory_id),
             listeners=[kind(name=each.name, host=each.host, port=each.port) for each in endpoints],
         )
-        await self._desk.one(request, AddRaftVoterResponse, f"voter {node}", timeout)
+        await self._router.request_one(request, AddRaftVoterResponse, f"voter {node}", timeout)
 
     async def remove_voter(
         self,
@@ -159,16 +159,16 @@ class ClusterAdmin:
         request = RemoveRaftVoterRequest(
             cluster_id=cluster_id, voter_id=node, voter_directory_id=uuid_bytes(directory_id)
         )
-        await self._desk.one(request, RemoveRaftVoterResponse, f"voter {node}", timeout)
+        await self._router.request_one(request, RemoveRaftVoterResponse, f"voter {node}", timeout)
 
     async def unregister_broker(self, node: int, *, timeout: Duration | None = None) -> None:
         """Remove the registration of a broker that will not return."""
         request = UnregisterBrokerRequest(broker_id=node)
-        await self._desk.one(request, UnregisterBrokerResponse, f"broker {node}", timeout)
+        await self._router.request_one(request, UnregisterBrokerResponse, f"broker {node}", timeout)
 
     async def client_instance_id(self, *, timeout: Duration | None = None) -> str:
         """Return a new id under which a client can send its metrics to the cluster."""
-        answer = await self._desk.one(
+        answer = await self._router.request_one(
             GetTelemetrySubscriptionsRequest(client_instance_id=ZERO_UUID),
             GetTelemetrySubscriptionsResponse,
             "the client instance id",

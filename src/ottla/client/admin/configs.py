@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ottla.client.admin.answer import failure
-from ottla.client.admin.asking import Desk, Where
-from ottla.client.admin.text import setting_text
+from ottla.client.admin.request_router import Destination, RequestRouter
+from ottla.client.admin.response_errors import error_of
+from ottla.client.admin.setting_text import setting_text
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 from ottla.client.errors import ClientError
@@ -112,8 +112,8 @@ _AT_BROKER = {ResourceKind.BROKER, ResourceKind.BROKER_LOGGER}
 class Configs:
     """Settings, as `admin.configs`. Every call raises Refused, TimedOut or, for several resources, SomeFailed."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, router: RequestRouter) -> None:
+        self._router = router
 
     async def describe(
         self,
@@ -142,16 +142,16 @@ class Configs:
                 include_synonyms=synonyms,
                 include_documentation=documentation,
             )
-            answer = await self._desk.send(node, request, DescribeConfigsResponse)
+            answer = await self._router.send(node, request, DescribeConfigsResponse)
             outcomes: dict[Resource, dict[str, ConfigEntry] | ClientError] = {}
             for each in answer.results:
                 key = _resource(each)
-                outcomes[key] = failure(each, str(key)) or {
+                outcomes[key] = error_of(each, str(key)) or {
                     config.name: _entry(config) for config in each.configs
                 }
             return outcomes
 
-        return await self._desk.settle(_several(resources), self._place, ask, timeout)
+        return await self._router.request_each(_several(resources), self._locate, ask, timeout)
 
     async def alter(
         self,
@@ -175,21 +175,21 @@ class Configs:
                 ],
                 validate_only=validate_only,
             )
-            answer = await self._desk.send(node, request, IncrementalAlterConfigsResponse)
+            answer = await self._router.send(node, request, IncrementalAlterConfigsResponse)
             outcomes: dict[Resource, ClientError | None] = {}
             for each in answer.responses:
                 key = _resource(each)
-                outcomes[key] = failure(each, str(key))
+                outcomes[key] = error_of(each, str(key))
             return outcomes
 
-        await self._desk.settle(changes, self._place, ask, timeout)
+        await self._router.request_each(changes, self._locate, ask, timeout)
 
     async def resources(
         self, kinds: Iterable[ResourceKind] = (), *, timeout: Duration | None = None
     ) -> tuple[Resource, ...]:
         """Return the resources that have settings: all, or those of some kinds."""
         wanted = list(kinds)
-        answer = await self._desk.one(
+        answer = await self._router.request_one(
             # The first version knows client metrics only, and so has no room for kinds.
             ListConfigResourcesRequest(
                 resource_types=[] if wanted == [ResourceKind.CLIENT_METRICS] else wanted
@@ -201,10 +201,10 @@ class Configs:
         found = (_resource(each) for each in answer.config_resources)
         return tuple(sorted(each for each in found if not wanted or each.kind in wanted))
 
-    async def _place(self, keys: Collection[Resource]) -> dict[Resource, Where]:
+    async def _locate(self, keys: Collection[Resource]) -> dict[Resource, Destination]:
         named = {key: int(key.name) for key in keys if key.kind in _AT_BROKER and key.name}
-        places = await self._desk.at_broker(set(named.values()))
-        return {key: places[named[key]] if key in named else None for key in keys}
+        destinations = await self._router.at_broker(set(named.values()))
+        return {key: destinations[named[key]] if key in named else None for key in keys}
 
 
 def _several(resources: Resource | Iterable[Resource]) -> Iterable[Resource]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ottla import __version__
-from ottla.client.admin.answer import failure
-from ottla.client.admin.asking import Desk, anywhere
+from ottla.client.admin.request_router import RequestRouter, at_any_broker
+from ottla.client.admin.response_errors import error_of
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 from ottla.client.errors import ClientError
@@ -43,12 +43,12 @@ class Upgrade(enum.IntEnum):
 class Features:
     """Features, as `admin.features`. Every call raises Refused, TimedOut or, for several features, SomeFailed."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, router: RequestRouter) -> None:
+        self._router = router
 
     async def describe(self, *, timeout: Duration | None = None) -> FeatureDescription:
         """Return the features of the cluster."""
-        answer = await self._desk.one(
+        answer = await self._router.request_one(
             ApiVersionsRequest(client_software_name="ottla", client_software_version=__version__),
             ApiVersionsResponse,
             "the features",
@@ -76,19 +76,19 @@ class Features:
 
         async def ask(node: int | None, keys: list[str]) -> dict[str, ClientError | None]:
             request = UpdateFeaturesRequest(
-                timeout_ms=self._desk.budget_ms(timeout),
+                timeout_ms=self._router.broker_timeout_ms(timeout),
                 feature_updates=[
                     kind(feature=key, max_version_level=levels[key], upgrade_type=how) for key in keys
                 ],
                 validate_only=validate_only,
             )
-            answer = await self._desk.send(node, request, UpdateFeaturesResponse)
-            refusal = failure(answer, f"features {', '.join(keys)}")
+            answer = await self._router.send(node, request, UpdateFeaturesResponse)
+            refusal = error_of(answer, f"features {', '.join(keys)}")
             if refusal is not None:
                 return dict.fromkeys(keys, refusal)
             # Later versions answer for all features at once.
             return dict.fromkeys(keys) | {
-                each.feature: failure(each, f"feature {each.feature}") for each in answer.results
+                each.feature: error_of(each, f"feature {each.feature}") for each in answer.results
             }
 
-        await self._desk.settle(levels, anywhere, ask, timeout)
+        await self._router.request_each(levels, at_any_broker, ask, timeout)

@@ -1,4 +1,4 @@
-"""What an admin client hears of groups, of whatever kind."""
+"""Descriptions of groups of all kinds."""
 
 import enum
 from collections.abc import Iterable, Mapping

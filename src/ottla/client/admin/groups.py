@@ -3,9 +3,6 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ottla.client.admin.answer import failure
-from ottla.client.admin.asking import GROUP, Desk
-from ottla.client.admin.errand import settled
 from ottla.client.admin.group import (
     GroupDescription,
     GroupKind,
@@ -15,7 +12,10 @@ from ottla.client.admin.group import (
     described_share,
     described_streams,
 )
-from ottla.client.admin.question import names_of
+from ottla.client.admin.keyed_outcomes import results_or_raise
+from ottla.client.admin.request_keys import names_of
+from ottla.client.admin.request_router import GROUP, RequestRouter
+from ottla.client.admin.response_errors import error_of
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 from ottla.client.errors import ClientError, SomeFailed
@@ -54,8 +54,8 @@ _DESCRIBERS: dict[
 class Groups:
     """Groups, as `admin.groups`. Every call raises Refused, TimedOut or, for several groups, SomeFailed."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, router: RequestRouter) -> None:
+        self._router = router
 
     async def list(
         self,
@@ -70,11 +70,11 @@ class Groups:
         )
 
         async def ask(node: int | None, keys: list[int]) -> dict[int, ListGroupsResponse | ClientError]:
-            answer = await self._desk.send(node, request, ListGroupsResponse)
-            return {keys[0]: failure(answer, f"broker {node}") or answer}
+            answer = await self._router.send(node, request, ListGroupsResponse)
+            return {keys[0]: error_of(answer, f"broker {node}") or answer}
 
-        answers = await self._desk.settle(
-            await self._desk.brokers(timeout), self._desk.at_broker, ask, timeout
+        answers = await self._router.request_each(
+            await self._router.brokers(timeout), self._router.at_broker, ask, timeout
         )
         listed = {
             each.group_id: GroupListing(
@@ -102,7 +102,7 @@ class Groups:
         wanted = names_of(groups)
         if kind is None:
             listed = await self.list(timeout=timeout)
-            # Whoever is asked about a group that does not exist says so.
+            # The coordinator answers with an error for a group that does not exist.
             kinds = {name: listed[name].kind if name in listed else GroupKind.CLASSIC for name in wanted}
         else:
             kinds = dict.fromkeys(wanted, kind)
@@ -117,7 +117,7 @@ class Groups:
                 errors |= some.errors
             except ClientError as error:
                 errors |= dict.fromkeys(names, error)
-        return settled({name: errors.get(name) or results[name] for name in wanted})
+        return results_or_raise({name: errors.get(name) or results[name] for name in wanted})
 
     async def _describe(
         self, names: Iterable[str], kind: GroupKind, operations: bool, timeout: Duration | None
@@ -126,23 +126,25 @@ class Groups:
 
         async def ask(node: int | None, keys: list[str]) -> dict[str, GroupDescription | ClientError]:
             request = make(group_ids=keys, include_authorized_operations=operations)
-            answer: Any = await self._desk.send(node, request, response)
+            answer: Any = await self._router.send(node, request, response)
             return {
-                each.group_id: failure(each, f"group {each.group_id}")
+                each.group_id: error_of(each, f"group {each.group_id}")
                 or read(each, -1 if node is None else node)
                 for each in answer.groups
             }
 
-        return await self._desk.settle(names, self._desk.at_coordinator(GROUP), ask, timeout)
+        return await self._router.request_each(names, self._router.at_coordinator(GROUP), ask, timeout)
 
     async def delete(self, groups: str | Iterable[str], *, timeout: Duration | None = None) -> None:
         """Delete groups without members, and their offsets."""
 
         async def ask(node: int | None, keys: list[str]) -> dict[str, ClientError | None]:
-            answer = await self._desk.send(node, DeleteGroupsRequest(groups_names=keys), DeleteGroupsResponse)
-            return {each.group_id: failure(each, f"group {each.group_id}") for each in answer.results}
+            answer = await self._router.send(
+                node, DeleteGroupsRequest(groups_names=keys), DeleteGroupsResponse
+            )
+            return {each.group_id: error_of(each, f"group {each.group_id}") for each in answer.results}
 
-        await self._desk.settle(names_of(groups), self._desk.at_coordinator(GROUP), ask, timeout)
+        await self._router.request_each(names_of(groups), self._router.at_coordinator(GROUP), ask, timeout)
 
     async def remove_members(
         self,
@@ -167,14 +169,14 @@ class Groups:
 
         async def ask(node: int | None, keys: list[str]) -> dict[str, ClientError | None]:
             request = LeaveGroupRequest(group_id=group, members=[named[key] for key in keys])
-            answer = await self._desk.send(node, request, LeaveGroupResponse)
-            refusal = failure(answer, f"group {group}")
+            answer = await self._router.send(node, request, LeaveGroupResponse)
+            refusal = error_of(answer, f"group {group}")
             if refusal is not None:
                 return dict.fromkeys(keys, refusal)
             outcomes: dict[str, ClientError | None] = {}
             for each in answer.members:
                 key = each.group_instance_id or each.member_id
-                outcomes[key] = failure(each, f"member {key} of group {group}")
+                outcomes[key] = error_of(each, f"member {key} of group {group}")
             return outcomes
 
-        await self._desk.settle(named, self._desk.at_coordinator_of(GROUP, group), ask, timeout)
+        await self._router.request_each(named, self._router.at_coordinator_of(GROUP, group), ask, timeout)

@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ottla.client.admin.answer import failure
-from ottla.client.admin.asking import Desk, Where
-from ottla.client.admin.question import by_topic
+from ottla.client.admin.request_keys import by_topic
+from ottla.client.admin.request_router import Destination, RequestRouter
+from ottla.client.admin.response_errors import error_of
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 from ottla.client.errors import ClientError, Refused
@@ -64,8 +64,8 @@ class ReplicaPlace:
 class LogDirs:
     """Log directories, as `admin.log_dirs`. Every call raises Refused, TimedOut or, for several keys, SomeFailed."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, router: RequestRouter) -> None:
+        self._router = router
 
     async def describe(
         self,
@@ -75,7 +75,7 @@ class LogDirs:
         timeout: Duration | None = None,
     ) -> dict[int, dict[str, LogDir]]:
         """Return the log directories of brokers by path, with their replicas. Without brokers, those of all."""
-        wanted = await self._desk.brokers(timeout) if brokers is None else brokers
+        wanted = await self._router.brokers(timeout) if brokers is None else brokers
         kind = DescribeLogDirsRequest.DescribableLogDirTopic
         request = DescribeLogDirsRequest(
             topics=None
@@ -84,11 +84,11 @@ class LogDirs:
         )
 
         async def ask(node: int | None, keys: list[int]) -> dict[int, dict[str, LogDir] | ClientError]:
-            answer = await self._desk.send(node, request, DescribeLogDirsResponse)
+            answer = await self._router.send(node, request, DescribeLogDirsResponse)
             found = {each.log_dir: _log_dir(each) for each in answer.results}
-            return {keys[0]: failure(answer, f"broker {node}") or found}
+            return {keys[0]: error_of(answer, f"broker {node}") or found}
 
-        return await self._desk.settle(wanted, self._desk.at_broker, ask, timeout)
+        return await self._router.request_each(wanted, self._router.at_broker, ask, timeout)
 
     async def find(
         self, replicas: Iterable[Replica], *, timeout: Duration | None = None
@@ -103,9 +103,9 @@ class LogDirs:
         """Move replicas to other directories of their broker. The call returns when the moves have begun."""
         kind = AlterReplicaLogDirsRequest.AlterReplicaLogDir
 
-        async def place(keys: Collection[Replica]) -> dict[Replica, Where]:
-            places = await self._desk.at_broker({key.broker for key in keys})
-            return {key: places[key.broker] for key in keys}
+        async def locate(keys: Collection[Replica]) -> dict[Replica, Destination]:
+            destinations = await self._router.at_broker({key.broker for key in keys})
+            return {key: destinations[key.broker] for key in keys}
 
         async def ask(node: int | None, keys: list[Replica]) -> dict[Replica, ClientError | None]:
             paths: dict[str, list[TopicPartition]] = {}
@@ -123,15 +123,15 @@ class LogDirs:
                     for path, partitions in paths.items()
                 ]
             )
-            answer = await self._desk.send(node, request, AlterReplicaLogDirsResponse)
+            answer = await self._router.send(node, request, AlterReplicaLogDirsResponse)
             outcomes: dict[Replica, ClientError | None] = {}
             for topic in answer.results:
                 for each in topic.partitions:
                     key = Replica(topic.topic_name, each.partition_index, keys[0].broker)
-                    outcomes[key] = failure(each, str(key))
+                    outcomes[key] = error_of(each, str(key))
             return outcomes
 
-        await self._desk.settle(directories, place, ask, timeout)
+        await self._router.request_each(directories, locate, ask, timeout)
 
 
 def _log_dir(each: DescribeLogDirsResponse.DescribeLogDirsResult) -> LogDir:
@@ -147,7 +147,7 @@ def _log_dir(each: DescribeLogDirsResponse.DescribeLogDirsResult) -> LogDir:
         each.total_bytes if each.total_bytes >= 0 else None,
         each.usable_bytes if each.usable_bytes >= 0 else None,
         each.is_cordoned,
-        failure(each, each.log_dir),
+        error_of(each, each.log_dir),
     )
 
 

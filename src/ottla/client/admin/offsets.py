@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ottla.client.admin.answer import by_partition, failure, nothing, present
-from ottla.client.admin.asking import GROUP, Desk
-from ottla.client.admin.errand import LEADER_MOVED
-from ottla.client.admin.question import by_topic, partitions_by_group
+from ottla.client.admin.keyed_outcomes import LEADER_MOVED
+from ottla.client.admin.request_keys import by_topic, partitions_by_group
+from ottla.client.admin.request_router import GROUP, RequestRouter
 from ottla.client.admin.reset import Ends, Move, Reset, plan
+from ottla.client.admin.response_errors import by_partition, error_of, nothing, without_none
 from ottla.client.admin.topics import Topics
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration, Time, time_ms
@@ -64,8 +64,8 @@ class ListedOffset:
 class Offsets:
     """Offsets, as `admin.offsets`. Every call raises Refused, TimedOut or, for several keys, SomeFailed."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, router: RequestRouter) -> None:
+        self._router = router
 
     async def committed(
         self,
@@ -105,10 +105,10 @@ class Offsets:
             node: int | None, keys: list[str]
         ) -> dict[str, dict[TopicPartition, OffsetAndMetadata] | ClientError]:
             request = OffsetFetchRequest(groups=[asked(key) for key in keys], require_stable=require_stable)
-            answer = await self._desk.send(node, request, OffsetFetchResponse, newest=_BY_NAME)
+            answer = await self._router.send(node, request, OffsetFetchResponse, newest=_BY_NAME)
             return {each.group_id: _fetched(each) for each in answer.groups}
 
-        return await self._desk.settle(wanted, self._desk.at_coordinator(GROUP), ask, timeout)
+        return await self._router.request_each(wanted, self._router.at_coordinator(GROUP), ask, timeout)
 
     async def alter(
         self,
@@ -142,12 +142,12 @@ class Offsets:
                     for topic, numbers in by_topic(keys).items()
                 ],
             )
-            answer = await self._desk.send(node, request, OffsetCommitResponse, newest=_BY_NAME)
+            answer = await self._router.send(node, request, OffsetCommitResponse, newest=_BY_NAME)
             return by_partition(answer.topics, nothing, of=f" of group {group}")
 
-        place = self._desk.at_coordinator_of(GROUP, group)
-        again = frozenset({ErrorCode.REBALANCE_IN_PROGRESS})
-        await self._desk.settle(offsets, place, ask, timeout, again=again)
+        locate = self._router.at_coordinator_of(GROUP, group)
+        retriable_codes = frozenset({ErrorCode.REBALANCE_IN_PROGRESS})
+        await self._router.request_each(offsets, locate, ask, timeout, retriable_codes=retriable_codes)
 
     async def delete(
         self, group: str, partitions: Iterable[TopicPartition], *, timeout: Duration | None = None
@@ -166,14 +166,14 @@ class Offsets:
                 for topic, numbers in by_topic(keys).items()
             ]
             request = OffsetDeleteRequest(group_id=group, topics=topics)
-            answer = await self._desk.send(node, request, OffsetDeleteResponse)
-            refusal = failure(answer, f"group {group}")
+            answer = await self._router.send(node, request, OffsetDeleteResponse)
+            refusal = error_of(answer, f"group {group}")
             if refusal is not None:
                 return dict.fromkeys(keys, refusal)
             return by_partition(answer.topics, nothing, of=f" of group {group}")
 
-        place = self._desk.at_coordinator_of(GROUP, group)
-        await self._desk.settle(partitions, place, ask, timeout)
+        locate = self._router.at_coordinator_of(GROUP, group)
+        await self._router.request_each(partitions, locate, ask, timeout)
 
     async def list(
         self,
@@ -207,16 +207,18 @@ class Offsets:
                 replica_id=-1,
                 isolation_level=isolation,
                 topics=topics,
-                timeout_ms=self._desk.budget_ms(timeout),
+                timeout_ms=self._router.broker_timeout_ms(timeout),
             )
-            answer = await self._desk.send(node, request, ListOffsetsResponse)
+            answer = await self._router.send(node, request, ListOffsetsResponse)
             return by_partition(answer.topics, _listed)
 
-        return await self._desk.settle(times, self._desk.at_leader, ask, timeout, again=LEADER_MOVED)
+        return await self._router.request_each(
+            times, self._router.at_leader, ask, timeout, retriable_codes=LEADER_MOVED
+        )
 
     async def _check_version(self, node: int, times: Iterable[int]) -> None:
-        await self._desk.links.connected(node)
-        offered = self._desk.links.version(node, ListOffsetsRequest)
+        await self._router.connections.connected(node)
+        offered = self._router.connections.version(node, ListOffsetsRequest)
         for time in times:
             if time < 0 and offered < _SINCE.get(OffsetSpec(time), 0):
                 word = OffsetSpec(time).name.lower().replace("_", " ")
@@ -269,7 +271,7 @@ class Offsets:
     ) -> tuple[TopicPartition, ...]:
         given = [of] if isinstance(of, str) else list(of)
         topics = [each for each in given if isinstance(each, str)]
-        described = await Topics(self._desk).describe(topics, timeout=timeout) if topics else {}
+        described = await Topics(self._router).describe(topics, timeout=timeout) if topics else {}
         return (
             *(each for each in given if isinstance(each, TopicPartition)),
             *(
@@ -284,7 +286,7 @@ def _fetched(
     group: OffsetFetchResponse.OffsetFetchResponseGroup,
 ) -> dict[TopicPartition, OffsetAndMetadata] | ClientError:
     about = f"group {group.group_id}"
-    return failure(group, about) or present(by_partition(group.topics, _committed, of=f" of {about}"))
+    return error_of(group, about) or without_none(by_partition(group.topics, _committed, of=f" of {about}"))
 
 
 def _committed(each: Any) -> OffsetAndMetadata | None:

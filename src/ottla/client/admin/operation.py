@@ -1,4 +1,4 @@
-"""What somebody may do to a resource, as ACLs and descriptions name it."""
+"""Operations on resources, as in ACLs and descriptions."""
 
 import enum
 

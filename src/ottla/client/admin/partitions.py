@@ -4,10 +4,10 @@ import enum
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ottla.client.admin.answer import by_partition, failure, nothing
-from ottla.client.admin.asking import Desk, anywhere
-from ottla.client.admin.errand import LEADER_MOVED, settled
-from ottla.client.admin.question import by_topic
+from ottla.client.admin.keyed_outcomes import LEADER_MOVED, results_or_raise
+from ottla.client.admin.request_keys import by_topic
+from ottla.client.admin.request_router import RequestRouter, at_any_broker
+from ottla.client.admin.response_errors import by_partition, error_of, nothing
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 from ottla.client.errors import ClientError
@@ -48,8 +48,8 @@ class Reassignment:
 class Partitions:
     """Partitions, as `admin.partitions`. Every call raises Refused, TimedOut or, for several, SomeFailed."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, router: RequestRouter) -> None:
+        self._router = router
 
     async def delete_records(
         self, before: Mapping[TopicPartition, int], *, timeout: Duration | None = None
@@ -72,11 +72,13 @@ class Partitions:
                 )
                 for topic, partitions in by_topic(keys).items()
             ]
-            request = DeleteRecordsRequest(topics=topics, timeout_ms=self._desk.budget_ms(timeout))
-            answer = await self._desk.send(node, request, DeleteRecordsResponse)
+            request = DeleteRecordsRequest(topics=topics, timeout_ms=self._router.broker_timeout_ms(timeout))
+            answer = await self._router.send(node, request, DeleteRecordsResponse)
             return by_partition(answer.topics, lambda each: int(each.low_watermark))
 
-        return await self._desk.settle(before, self._desk.at_leader, ask, timeout, again=LEADER_MOVED)
+        return await self._router.request_each(
+            before, self._router.at_leader, ask, timeout, retriable_codes=LEADER_MOVED
+        )
 
     async def elect(
         self,
@@ -95,16 +97,16 @@ class Partitions:
                 ElectLeadersRequest.TopicPartitions(topic=topic, partitions=numbers)
                 for topic, numbers in by_topic(wanted).items()
             ],
-            timeout_ms=self._desk.budget_ms(timeout),
+            timeout_ms=self._router.broker_timeout_ms(timeout),
         )
-        answer = await self._desk.one(request, ElectLeadersResponse, "the election", timeout)
+        answer = await self._router.request_one(request, ElectLeadersResponse, "the election", timeout)
         outcomes: dict[TopicPartition, bool | ClientError] = {}
         for topic in answer.replica_election_results:
             for each in topic.partition_result:
                 key = TopicPartition(topic.topic, each.partition_id)
                 unneeded = each.error_code == ErrorCode.ELECTION_NOT_NEEDED
-                outcomes[key] = not unneeded if unneeded else failure(each, str(key)) or True
-        return settled(outcomes)
+                outcomes[key] = not unneeded if unneeded else error_of(each, str(key)) or True
+        return results_or_raise(outcomes)
 
     async def reassign(
         self,
@@ -128,20 +130,20 @@ class Partitions:
             node: int | None, keys: list[TopicPartition]
         ) -> dict[TopicPartition, ClientError | None]:
             request = AlterPartitionReassignmentsRequest(
-                timeout_ms=self._desk.budget_ms(timeout),
+                timeout_ms=self._router.broker_timeout_ms(timeout),
                 allow_replication_factor_change=allow_replication_factor_change,
                 topics=[
                     kind(name=topic, partitions=[moved(topic, each) for each in partitions])
                     for topic, partitions in by_topic(keys).items()
                 ],
             )
-            answer = await self._desk.send(node, request, AlterPartitionReassignmentsResponse)
-            refusal = failure(answer, "the reassignment")
+            answer = await self._router.send(node, request, AlterPartitionReassignmentsResponse)
+            refusal = error_of(answer, "the reassignment")
             if refusal is not None:
                 return dict.fromkeys(keys, refusal)
             return by_partition(answer.responses, nothing)
 
-        await self._desk.settle(replicas, anywhere, ask, timeout)
+        await self._router.request_each(replicas, at_any_broker, ask, timeout)
 
     async def reassignments(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout: Duration | None = None
@@ -149,12 +151,12 @@ class Partitions:
         """Return the partitions that are being moved: all, or those among `partitions`."""
         kind = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics
         request = ListPartitionReassignmentsRequest(
-            timeout_ms=self._desk.budget_ms(timeout),
+            timeout_ms=self._router.broker_timeout_ms(timeout),
             topics=None
             if partitions is None
             else [kind(name=topic, partition_indexes=each) for topic, each in by_topic(partitions).items()],
         )
-        answer = await self._desk.one(
+        answer = await self._router.request_one(
             request, ListPartitionReassignmentsResponse, "the list of reassignments", timeout
         )
         return {

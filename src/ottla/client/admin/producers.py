@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from ottla.client.admin.answer import by_partition
-from ottla.client.admin.asking import Desk, Where
-from ottla.client.admin.errand import LEADER_MOVED
-from ottla.client.admin.question import by_topic
+from ottla.client.admin.keyed_outcomes import LEADER_MOVED
+from ottla.client.admin.request_keys import by_topic
+from ottla.client.admin.request_router import Destination, RequestRouter
+from ottla.client.admin.response_errors import by_partition
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 from ottla.client.errors import ClientError
@@ -33,8 +33,8 @@ class ProducerState:
 class Producers:
     """Producers, as `admin.producers`."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, router: RequestRouter) -> None:
+        self._router = router
 
     async def describe(
         self,
@@ -48,9 +48,9 @@ class Producers:
         Raises Refused, TimedOut or, for several partitions, SomeFailed.
         """
 
-        async def at_that_broker(keys: Collection[TopicPartition]) -> dict[TopicPartition, Where]:
+        async def at_that_broker(keys: Collection[TopicPartition]) -> dict[TopicPartition, Destination]:
             assert broker is not None
-            return dict.fromkeys(keys, (await self._desk.at_broker([broker]))[broker])
+            return dict.fromkeys(keys, (await self._router.at_broker([broker]))[broker])
 
         async def ask(
             node: int | None, keys: list[TopicPartition]
@@ -61,12 +61,14 @@ class Producers:
                     for topic, numbers in by_topic(keys).items()
                 ]
             )
-            answer = await self._desk.send(node, request, DescribeProducersResponse)
+            answer = await self._router.send(node, request, DescribeProducersResponse)
             return by_partition(answer.topics, lambda each: tuple(map(_state, each.active_producers)))
 
         if broker is not None:
-            return await self._desk.settle(partitions, at_that_broker, ask, timeout)
-        return await self._desk.settle(partitions, self._desk.at_leader, ask, timeout, again=LEADER_MOVED)
+            return await self._router.request_each(partitions, at_that_broker, ask, timeout)
+        return await self._router.request_each(
+            partitions, self._router.at_leader, ask, timeout, retriable_codes=LEADER_MOVED
+        )
 
 
 def _state(

@@ -4,8 +4,8 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ottla.client.admin.answer import failure
-from ottla.client.admin.asking import Desk, anywhere
+from ottla.client.admin.request_router import RequestRouter, at_any_broker
+from ottla.client.admin.response_errors import error_of
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 from ottla.client.errors import ClientError
@@ -47,8 +47,8 @@ def entity(**names: str | None) -> QuotaEntity:
 class Quotas:
     """Quotas, as `admin.quotas`. Every call raises Refused, TimedOut or, for several entities, SomeFailed."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, router: RequestRouter) -> None:
+        self._router = router
 
     async def describe(
         self,
@@ -70,7 +70,7 @@ class Quotas:
             )
             for each, name in (names or {}).items()
         ]
-        answer = await self._desk.one(
+        answer = await self._router.request_one(
             DescribeClientQuotasRequest(components=components, strict=strict),
             DescribeClientQuotasResponse,
             "the quotas",
@@ -106,13 +106,13 @@ class Quotas:
             request = AlterClientQuotasRequest(
                 entries=[altered(key) for key in keys], validate_only=validate_only
             )
-            answer = await self._desk.send(node, request, AlterClientQuotasResponse)
+            answer = await self._router.send(node, request, AlterClientQuotasResponse)
             outcomes: dict[QuotaEntity, ClientError | None] = {}
             for entry in answer.entries:
                 key = QuotaEntity(
                     tuple(sorted((each.entity_type, each.entity_name) for each in entry.entity))
                 )
-                outcomes[key] = failure(entry, f"quotas of {key}")
+                outcomes[key] = error_of(entry, f"quotas of {key}")
             return outcomes
 
-        await self._desk.settle(changes, anywhere, ask, timeout)
+        await self._router.request_each(changes, at_any_broker, ask, timeout)

@@ -1,6 +1,7 @@
 """Where a group's offset goes when it is reset.
 
-R1  A target lies between the two ends of its partition, both included: what was aimed beyond an end goes to that end.
+R1  A target is between the start and the end offset of its partition, inclusive. Other offsets are moved to the
+    nearer end.
 R2  A time that lies after the last record is the end of the partition.
 """
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ottla.client.admin.answer import failure
-from ottla.client.admin.asking import Desk, anywhere
-from ottla.client.admin.errand import settled
-from ottla.client.admin.question import names_of
+from ottla.client.admin.keyed_outcomes import results_or_raise
+from ottla.client.admin.request_keys import names_of
+from ottla.client.admin.request_router import RequestRouter, at_any_broker
+from ottla.client.admin.response_errors import error_of
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 from ottla.client.errors import ClientError
@@ -61,8 +61,8 @@ class NewCredential:
 class Scram:
     """SCRAM credentials, as `admin.scram`. Every call raises Refused, TimedOut or, for several users, SomeFailed."""
 
-    def __init__(self, desk: Desk, entropy: Entropy | None = None) -> None:
-        self._desk = desk
+    def __init__(self, router: RequestRouter, entropy: Entropy | None = None) -> None:
+        self._router = router
         self._entropy: Entropy = entropy or RealEntropy()
 
     async def describe(
@@ -73,12 +73,12 @@ class Scram:
         request = DescribeUserScramCredentialsRequest(
             users=None if users is None else [kind(name=name) for name in names_of(users)]
         )
-        answer = await self._desk.one(
+        answer = await self._router.request_one(
             request, DescribeUserScramCredentialsResponse, "the SCRAM credentials", timeout
         )
-        return settled(
+        return results_or_raise(
             {
-                each.user: failure(each, f"user {each.user}")
+                each.user: error_of(each, f"user {each.user}")
                 or tuple(
                     ScramCredential(ScramMechanism(info.mechanism), info.iterations)
                     for info in each.credential_infos
@@ -107,10 +107,10 @@ class Scram:
                 deletions=[gone[key] for key in keys if key in gone],
                 upsertions=[new[key] for key in keys if key in new],
             )
-            answer = await self._desk.send(node, request, AlterUserScramCredentialsResponse)
-            return {each.user: failure(each, f"user {each.user}") for each in answer.results}
+            answer = await self._router.send(node, request, AlterUserScramCredentialsResponse)
+            return {each.user: error_of(each, f"user {each.user}") for each in answer.results}
 
-        await self._desk.settle([*new, *gone], anywhere, ask, timeout)
+        await self._router.request_each([*new, *gone], at_any_broker, ask, timeout)
 
     def _salted(
         self, user: str, new: NewCredential

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ottla.client.admin.answer import by_partition, failure, nothing, present
-from ottla.client.admin.asking import GROUP, Desk
-from ottla.client.admin.question import by_topic, names_of, partitions_by_group
+from ottla.client.admin.request_keys import by_topic, names_of, partitions_by_group
+from ottla.client.admin.request_router import GROUP, RequestRouter
+from ottla.client.admin.response_errors import by_partition, error_of, nothing, without_none
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 from ottla.client.errors import ClientError
@@ -41,8 +41,8 @@ class ShareOffset:
 class ShareOffsets:
     """Offsets of share groups, as `admin.share_offsets`. Every call raises Refused, TimedOut or SomeFailed."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, router: RequestRouter) -> None:
+        self._router = router
 
     async def describe(
         self,
@@ -68,10 +68,10 @@ class ShareOffsets:
             node: int | None, keys: list[str]
         ) -> dict[str, dict[TopicPartition, ShareOffset] | ClientError]:
             request = DescribeShareGroupOffsetsRequest(groups=[asked(key) for key in keys])
-            answer = await self._desk.send(node, request, DescribeShareGroupOffsetsResponse)
+            answer = await self._router.send(node, request, DescribeShareGroupOffsetsResponse)
             return {each.group_id: _offsets(each) for each in answer.groups}
 
-        return await self._desk.settle(wanted, self._desk.at_coordinator(GROUP), ask, timeout)
+        return await self._router.request_each(wanted, self._router.at_coordinator(GROUP), ask, timeout)
 
     async def alter(
         self, group: str, offsets: Mapping[TopicPartition, int], *, timeout: Duration | None = None
@@ -96,14 +96,14 @@ class ShareOffsets:
                     for topic, numbers in by_topic(keys).items()
                 ],
             )
-            answer = await self._desk.send(node, request, AlterShareGroupOffsetsResponse)
-            refusal = failure(answer, f"share group {group}")
+            answer = await self._router.send(node, request, AlterShareGroupOffsetsResponse)
+            refusal = error_of(answer, f"share group {group}")
             if refusal is not None:
                 return dict.fromkeys(keys, refusal)
             return by_partition(answer.responses, nothing, of=f" of share group {group}")
 
-        place = self._desk.at_coordinator_of(GROUP, group)
-        await self._desk.settle(offsets, place, ask, timeout, again=_REBALANCING)
+        locate = self._router.at_coordinator_of(GROUP, group)
+        await self._router.request_each(offsets, locate, ask, timeout, retriable_codes=_REBALANCING)
 
     async def delete(
         self, group: str, topics: str | Iterable[str], *, timeout: Duration | None = None
@@ -115,24 +115,24 @@ class ShareOffsets:
             request = DeleteShareGroupOffsetsRequest(
                 group_id=group, topics=[kind(topic_name=key) for key in keys]
             )
-            answer = await self._desk.send(node, request, DeleteShareGroupOffsetsResponse)
-            refusal = failure(answer, f"share group {group}")
+            answer = await self._router.send(node, request, DeleteShareGroupOffsetsResponse)
+            refusal = error_of(answer, f"share group {group}")
             if refusal is not None:
                 return dict.fromkeys(keys, refusal)
             return {
-                each.topic_name: failure(each, f"topic {each.topic_name} of share group {group}")
+                each.topic_name: error_of(each, f"topic {each.topic_name} of share group {group}")
                 for each in answer.responses
             }
 
-        place = self._desk.at_coordinator_of(GROUP, group)
-        await self._desk.settle(names_of(topics), place, ask, timeout, again=_REBALANCING)
+        locate = self._router.at_coordinator_of(GROUP, group)
+        await self._router.request_each(names_of(topics), locate, ask, timeout, retriable_codes=_REBALANCING)
 
 
 def _offsets(
     group: DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup,
 ) -> dict[TopicPartition, ShareOffset] | ClientError:
     about = f"share group {group.group_id}"
-    return failure(group, about) or present(by_partition(group.topics, _offset, of=f" of {about}"))
+    return error_of(group, about) or without_none(by_partition(group.topics, _offset, of=f" of {about}"))
 
 
 def _offset(each: Any) -> ShareOffset | None:

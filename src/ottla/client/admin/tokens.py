@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ottla.client.admin.asking import Desk
+from ottla.client.admin.request_router import RequestRouter
 from ottla.client.deprecation import renamed_durations, renamed_timeouts
 from ottla.client.duration import Duration, seconds
 from ottla.wire.messages.create_delegation_token import (
@@ -53,8 +53,8 @@ class DelegationToken:
 class Tokens:
     """Delegation tokens, as `admin.tokens`. Every call raises Refused or TimedOut."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, router: RequestRouter) -> None:
+        self._router = router
 
     @renamed_durations(lifetime_ms_max="lifetime_max")
     async def create(
@@ -74,7 +74,7 @@ class Tokens:
             renewers=[kind(principal_type=each.kind, principal_name=each.name) for each in allowed],
             max_lifetime_ms=_duration_ms(lifetime_max),
         )
-        made = await self._desk.one(request, CreateDelegationTokenResponse, "the token", timeout)
+        made = await self._router.request_one(request, CreateDelegationTokenResponse, "the token", timeout)
         times = (made.issue_timestamp_ms, made.expiry_timestamp_ms, made.max_timestamp_ms)
         return _token(made, times, allowed)
 
@@ -84,7 +84,7 @@ class Tokens:
     ) -> int:
         """Extend a token; return when it expires, in milliseconds since 1970. By default the broker decides."""
         request = RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=_duration_ms(period))
-        answer = await self._desk.one(request, RenewDelegationTokenResponse, "the token", timeout)
+        answer = await self._router.request_one(request, RenewDelegationTokenResponse, "the token", timeout)
         return answer.expiry_timestamp_ms
 
     @renamed_durations("period_ms", period_ms="period")
@@ -93,7 +93,7 @@ class Tokens:
     ) -> int:
         """Let a token expire after a period, by default now; return when, in milliseconds since 1970."""
         request = ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=_duration_ms(period))
-        answer = await self._desk.one(request, ExpireDelegationTokenResponse, "the token", timeout)
+        answer = await self._router.request_one(request, ExpireDelegationTokenResponse, "the token", timeout)
         return answer.expiry_timestamp_ms
 
     async def describe(
@@ -106,7 +106,9 @@ class Tokens:
             if owners is None
             else [kind(principal_type=each.kind, principal_name=each.name) for each in owners]
         )
-        answer = await self._desk.one(request, DescribeDelegationTokenResponse, "the tokens", timeout)
+        answer = await self._router.request_one(
+            request, DescribeDelegationTokenResponse, "the tokens", timeout
+        )
         return tuple(
             _token(
                 token,

@@ -1,11 +1,11 @@
-"""What an admin client says and hears of topics."""
+"""Descriptions of topics, and topics to create."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ottla.client.admin.operation import Operation, operations
-from ottla.client.admin.text import setting_text
+from ottla.client.admin.setting_text import setting_text
 from ottla.wire.messages.create_partitions import CreatePartitionsRequest
 from ottla.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from ottla.wire.messages.describe_topic_partitions import DescribeTopicPartitionsResponse

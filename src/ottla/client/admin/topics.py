@@ -1,17 +1,17 @@
 """Topics: create, delete, list, describe, and give them more partitions.
 
-T1  A change is returned from once a broker shows it, or a few seconds have passed: brokers learn of changes after the
-    controller has made them, and whoever creates a topic wants to use it.
+T1  A call that changes topics returns once a broker shows the change, or after a few seconds: brokers learn of a change
+    after the controller has made it, and the caller wants to use the new topic.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeAlias
 
-from ottla.client.admin.answer import failure
-from ottla.client.admin.asking import Desk, anywhere
-from ottla.client.admin.errand import LEADER_MOVED
-from ottla.client.admin.question import names_of
+from ottla.client.admin.keyed_outcomes import LEADER_MOVED
+from ottla.client.admin.request_keys import names_of
+from ottla.client.admin.request_router import RequestRouter, at_any_broker
+from ottla.client.admin.response_errors import error_of
 from ottla.client.admin.topic import (
     CreatedTopic,
     NewPartitions,
@@ -45,8 +45,8 @@ _Condition: TypeAlias = Callable[[MetadataResponse.MetadataResponseTopic], bool]
 class Topics:
     """Topics, as `admin.topics`. Every call raises Refused, TimedOut or, for several topics, SomeFailed."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, router: RequestRouter) -> None:
+        self._router = router
 
     async def create(
         self,
@@ -77,13 +77,15 @@ class Topics:
         async def ask(node: int | None, names: list[str]) -> dict[str, CreatedTopic | ClientError]:
             request = CreateTopicsRequest(
                 topics=[creatable(wanted[name]) for name in names],
-                timeout_ms=self._desk.budget_ms(timeout),
+                timeout_ms=self._router.broker_timeout_ms(timeout),
                 validate_only=validate_only,
             )
-            answer = await self._desk.send(node, request, CreateTopicsResponse)
-            return {each.name: failure(each, f"topic {each.name}") or created(each) for each in answer.topics}
+            answer = await self._router.send(node, request, CreateTopicsResponse)
+            return {
+                each.name: error_of(each, f"topic {each.name}") or created(each) for each in answer.topics
+            }
 
-        made = await self._desk.settle(wanted, anywhere, ask, timeout)
+        made = await self._router.request_each(wanted, at_any_broker, ask, timeout)
         if not validate_only:
             await self._shown(dict.fromkeys(made, _led), timeout)
         return made
@@ -107,23 +109,23 @@ class Topics:
                 topics=[wanted[key] for key in keys],
                 # What stands for the names where ids are not yet known.
                 topic_names=[key for key in keys if wanted[key].name is not None],
-                timeout_ms=self._desk.budget_ms(timeout),
+                timeout_ms=self._router.broker_timeout_ms(timeout),
             )
-            answer = await self._desk.send(node, request, DeleteTopicsResponse)
+            answer = await self._router.send(node, request, DeleteTopicsResponse)
             outcomes: dict[str, str | ClientError | None] = {}
             for each in answer.responses:
                 key = each.name if each.name in wanted else uuid_text(each.topic_id)
-                outcomes[key or ""] = failure(each, f"topic {key}") or each.name
+                outcomes[key or ""] = error_of(each, f"topic {key}") or each.name
             return outcomes
 
-        gone = await self._desk.settle(wanted, anywhere, ask, timeout)
+        gone = await self._router.request_each(wanted, at_any_broker, ask, timeout)
         await self._shown({name: _gone for name in gone.values() if name is not None}, timeout)
 
     async def list(
         self, *, internal: bool = False, timeout: Duration | None = None
     ) -> dict[str, TopicListing]:
         """Return all topics by name. Internal topics are left out unless `internal` is set."""
-        answer = await self._desk.one(
+        answer = await self._router.request_one(
             MetadataRequest(topics=None, allow_auto_topic_creation=False),
             MetadataResponse,
             "the list of topics",
@@ -152,13 +154,13 @@ class Topics:
         """
         names, by_id = names_of(topics), names_of(ids)
         # Only the answer in pages has eligible leaders, and only the other one knows ids.
-        if by_id or not await self._desk.serves(DescribeTopicPartitionsRequest):
+        if by_id or not await self._router.serves(DescribeTopicPartitionsRequest):
             return await self._describe(names, by_id, operations, timeout)
 
         async def ask(node: int | None, keys: list[str]) -> dict[str, TopicDescription | ClientError]:
             return await self._describe_pages(node, keys, page, operations)
 
-        return await self._desk.settle(names, anywhere, ask, timeout)
+        return await self._router.request_each(names, at_any_broker, ask, timeout)
 
     async def _describe_pages(
         self, node: int | None, names: Sequence[str], page: int, operations: bool
@@ -171,11 +173,11 @@ class Topics:
                 response_partition_limit=page,
                 cursor=cursor,
             )
-            answer = await self._desk.send(node, request, DescribeTopicPartitionsResponse)
+            answer = await self._router.send(node, request, DescribeTopicPartitionsResponse)
             for each in answer.topics:
                 name = each.name or ""
                 known = outcomes.get(name)
-                outcomes[name] = failure(each, f"topic {name}") or described(
+                outcomes[name] = error_of(each, f"topic {name}") or described(
                     each, known if isinstance(known, TopicDescription) else None, with_operations=operations
                 )
             if answer.next_cursor is None:
@@ -200,16 +202,16 @@ class Topics:
                 allow_auto_topic_creation=False,
                 include_topic_authorized_operations=operations,
             )
-            answer = await self._desk.send(node, request, MetadataResponse)
+            answer = await self._router.send(node, request, MetadataResponse)
             outcomes: dict[str, TopicDescription | ClientError] = {}
             for each in answer.topics:
                 key = each.name if each.name in names else uuid_text(each.topic_id)
-                outcomes[key or ""] = failure(each, f"topic {key}") or described(
+                outcomes[key or ""] = error_of(each, f"topic {key}") or described(
                     each, with_operations=operations
                 )
             return outcomes
 
-        return await self._desk.settle([*names, *ids], anywhere, ask, timeout)
+        return await self._router.request_each([*names, *ids], at_any_broker, ask, timeout)
 
     async def add_partitions(
         self,
@@ -223,13 +225,13 @@ class Topics:
         async def ask(node: int | None, names: list[str]) -> dict[str, ClientError | None]:
             request = CreatePartitionsRequest(
                 topics=[growing(name, counts[name]) for name in names],
-                timeout_ms=self._desk.budget_ms(timeout),
+                timeout_ms=self._router.broker_timeout_ms(timeout),
                 validate_only=validate_only,
             )
-            answer = await self._desk.send(node, request, CreatePartitionsResponse)
-            return {each.name: failure(each, f"topic {each.name}") for each in answer.results}
+            answer = await self._router.send(node, request, CreatePartitionsResponse)
+            return {each.name: error_of(each, f"topic {each.name}") for each in answer.results}
 
-        await self._desk.settle(counts, anywhere, ask, timeout)
+        await self._router.request_each(counts, at_any_broker, ask, timeout)
         if not validate_only:
             await self._shown({name: _grown(count) for name, count in counts.items()}, timeout)
 
@@ -241,18 +243,20 @@ class Topics:
                 topics=[MetadataRequest.MetadataRequestTopic(name=key) for key in keys],
                 allow_auto_topic_creation=False,
             )
-            answer = await self._desk.send(node, request, MetadataResponse)
+            answer = await self._router.send(node, request, MetadataResponse)
             late = refused(ErrorCode.LEADER_NOT_AVAILABLE)
             return {each.name or "": conditions[each.name or ""](each) or late for each in answer.topics}
 
         limit = _SHOWN_S_MAX if timeout is None else min(seconds(timeout), _SHOWN_S_MAX)
         with suppress(ClientError):
-            await self._desk.settle(conditions, anywhere, ask, limit, again=LEADER_MOVED)
+            await self._router.request_each(
+                conditions, at_any_broker, ask, limit, retriable_codes=LEADER_MOVED
+            )
 
 
 def _led(topic: MetadataResponse.MetadataResponseTopic) -> bool:
     if topic.error_code:
-        # Whoever may not see it will not see it later.
+        # Without the permission to see the topic there is nothing to wait for.
         return topic.error_code not in LEADER_MOVED
     return all(each.leader_id >= 0 for each in topic.partitions)
 

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ottla.client.admin.answer import by_partition, failure, nothing
-from ottla.client.admin.asking import TRANSACTION, Desk
-from ottla.client.admin.errand import LEADER_MOVED
+from ottla.client.admin.keyed_outcomes import LEADER_MOVED
 from ottla.client.admin.producers import ProducerState
-from ottla.client.admin.question import names_of
+from ottla.client.admin.request_keys import names_of
+from ottla.client.admin.request_router import TRANSACTION, RequestRouter
+from ottla.client.admin.response_errors import by_partition, error_of, nothing
 from ottla.client.deprecation import deprecated, renamed_durations, renamed_timeouts
 from ottla.client.duration import Duration, seconds
 from ottla.client.errors import ClientError, Refused
@@ -68,8 +68,8 @@ class FencedProducer(NamedTuple):
 class Transactions:
     """Transactions, as `admin.transactions`. Every call raises Refused, TimedOut or, for several ids, SomeFailed."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, router: RequestRouter) -> None:
+        self._router = router
 
     @renamed_durations(running_ms="running_longer_than")
     async def list(
@@ -96,16 +96,16 @@ class Transactions:
             node: int | None,
             keys: list[int],
         ) -> dict[int, ListTransactionsResponse | ClientError]:
-            answer = await self._desk.send(node, request, ListTransactionsResponse)
+            answer = await self._router.send(node, request, ListTransactionsResponse)
             if answer.unknown_state_filters:
                 strange = ", ".join(answer.unknown_state_filters)
                 return {
                     keys[0]: Refused(ErrorCode.INVALID_REQUEST, f"there is no transaction state {strange}")
                 }
-            return {keys[0]: failure(answer, f"broker {node}") or answer}
+            return {keys[0]: error_of(answer, f"broker {node}") or answer}
 
-        answers = await self._desk.settle(
-            await self._desk.brokers(timeout), self._desk.at_broker, ask, timeout
+        answers = await self._router.request_each(
+            await self._router.brokers(timeout), self._router.at_broker, ask, timeout
         )
         return {
             each.transactional_id: TransactionListing(
@@ -122,15 +122,15 @@ class Transactions:
 
         async def ask(node: int | None, keys: list[str]) -> dict[str, TransactionDescription | ClientError]:
             request = DescribeTransactionsRequest(transactional_ids=keys)
-            answer = await self._desk.send(node, request, DescribeTransactionsResponse)
+            answer = await self._router.send(node, request, DescribeTransactionsResponse)
             return {
-                each.transactional_id: failure(each, f"transactional id {each.transactional_id}")
+                each.transactional_id: error_of(each, f"transactional id {each.transactional_id}")
                 or _described(each, -1 if node is None else node)
                 for each in answer.transaction_states
             }
 
-        place = self._desk.at_coordinator(TRANSACTION)
-        return await self._desk.settle(names_of(transactional_ids), place, ask, timeout)
+        locate = self._router.at_coordinator(TRANSACTION)
+        return await self._router.request_each(names_of(transactional_ids), locate, ask, timeout)
 
     async def fence(
         self, transactional_ids: str | Iterable[str], *, timeout: Duration | None = None
@@ -139,13 +139,13 @@ class Transactions:
 
         async def fence_one(node: int | None, key: str) -> FencedProducer | ClientError:
             request = InitProducerIdRequest(
-                transactional_id=key, transaction_timeout_ms=self._desk.budget_ms(timeout)
+                transactional_id=key, transaction_timeout_ms=self._router.broker_timeout_ms(timeout)
             )
             try:
-                answer = await self._desk.send(node, request, InitProducerIdResponse)
+                answer = await self._router.send(node, request, InitProducerIdResponse)
             except ClientError as error:
                 return error
-            refusal = failure(answer, f"transactional id {key}")
+            refusal = error_of(answer, f"transactional id {key}")
             return refusal or FencedProducer(answer.producer_id, answer.producer_epoch)
 
         async def ask(node: int | None, keys: list[str]) -> dict[str, FencedProducer | ClientError]:
@@ -153,8 +153,8 @@ class Transactions:
                 fenced = {key: tasks.create_task(fence_one(node, key)) for key in keys}
             return {key: task.result() for key, task in fenced.items()}
 
-        place = self._desk.at_coordinator(TRANSACTION)
-        return await self._desk.settle(names_of(transactional_ids), place, ask, timeout)
+        locate = self._router.at_coordinator(TRANSACTION)
+        return await self._router.request_each(names_of(transactional_ids), locate, ask, timeout)
 
     async def abort(
         self, partition: TopicPartition, producer: ProducerState, *, timeout: Duration | None = None
@@ -184,10 +184,12 @@ class Transactions:
         async def ask(
             node: int | None, keys: list[TopicPartition]
         ) -> dict[TopicPartition, ClientError | None]:
-            answer = await self._desk.send(node, request, WriteTxnMarkersResponse)
+            answer = await self._router.send(node, request, WriteTxnMarkersResponse)
             return by_partition([topic for each in answer.markers for topic in each.topics], nothing)
 
-        await self._desk.settle([partition], self._desk.at_leader, ask, timeout, again=LEADER_MOVED)
+        await self._router.request_each(
+            [partition], self._router.at_leader, ask, timeout, retriable_codes=LEADER_MOVED
+        )
 
 
 def _described(

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Self
 from ottla.client.blocking.client import BlockingClient
 from ottla.client.consumer.commits import CommitCallback
 from ottla.client.consumer.consumer import Consumer as AsyncConsumer
-from ottla.client.consumer.finder import OffsetAndTimestamp
 from ottla.client.consumer.listener import GroupMetadata, RebalanceListener
+from ottla.client.consumer.offset_lookup import OffsetAndTimestamp
 from ottla.client.deprecation import renamed_durations, renamed_parameter
 from ottla.client.duration import Duration, Time
 from ottla.client.record import OffsetAndMetadata, Record, TopicPartition

@@ -36,7 +36,7 @@ class Delivery:
     def exception(self) -> ClientError | None:
         """Return why the record was not written, or None if it was written. Raises WrongState while this is unknown."""
         if self._error is not None:
-            self._record = None  # somebody has asked
+            self._record = None  # the application has seen the error
             return self._error
         if self._inner is None:
             raise WrongState("the record is still under way", hint="wait for result()")
@@ -51,7 +51,7 @@ class Delivery:
         if not self.done():
             self._producer._run(self._wait(None if timeout is None else seconds(timeout)))
         if self._error is not None:
-            self._record = None  # somebody has asked
+            self._record = None  # the application has seen the error
             raise self._error
         assert self._inner is not None
         return self._inner.result()

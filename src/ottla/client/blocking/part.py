@@ -9,7 +9,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
-class Part(Generic[P]):
+class BlockingPart(Generic[P]):
     """A part of a blocking client, with the methods of the same part of the client of asyncio."""
 
     def __init__(self, client: BlockingClient[Any], part: P) -> None:

@@ -1,11 +1,11 @@
 """The producer without asyncio.
 
-Q1  `send` hands a record over and returns; the loop takes what has come in one go. A call across threads for every
-    record would take thirty times as long.
-Q2  Records of one thread are taken in the order they were sent in; commits and flushes come behind all of them.
-Q3  When there is no room, the gate is shut, and whoever sends waits up to `max.block.ms`.
-Q4  What is wrong with a record is raised by `send` where that can be seen at once. What is found later comes out of its
-    Delivery; if nobody asks that, it is logged.
+Q1  `send` puts a record in a queue and returns. The event loop takes all queued records at once. A call across threads
+    for every record would take thirty times as long.
+Q2  Records of one thread are taken in the order in which they were sent. Commits and flushes come after all of them.
+Q3  While the buffer has no room, calls of `send` wait up to `max.block.ms`.
+Q4  `send` raises the errors of a record that are known at once. Its Delivery raises later ones. An error is logged if
+    the application never looks at the delivery.
 """
 
 import asyncio
@@ -30,9 +30,9 @@ from ottla.client.errors import (
     TopicUnknown,
     WrongState,
 )
-from ottla.client.producer.accumulator import RecordHeaders, plain
+from ottla.client.producer.accumulator import RecordHeaders, as_bytes
 from ottla.client.producer.producer import Producer as AsyncProducer
-from ottla.client.producer.tally import Statistics
+from ottla.client.producer.statistics import Statistics
 from ottla.client.record import OffsetAndMetadata, RecordMetadata, TopicPartition
 from ottla.world.loop_thread import Gate
 
@@ -59,11 +59,11 @@ class Producer(BlockingClient[AsyncProducer]):
         self._late: list[tuple[Delivery, Callable[[Delivery], object]]] = []
         self._gate = Gate()
         self._draining = False
-        self._patience: asyncio.Task[None] | None = None
+        self._wait_task: asyncio.Task[None] | None = None
         self._is_in_use = False
         super().__init__(lambda: AsyncProducer(bootstrap_servers, settings, **keywords))
         self._is_plain = self._client._preparation is None
-        self._block_s: float = self._client._terms.block_s
+        self._block_s: float = self._client._config.block_s
 
     # Life
 
@@ -108,11 +108,11 @@ class Producer(BlockingClient[AsyncProducer]):
         """
         if self._is_plain:
             if value.__class__ is not bytes and value is not None:
-                plain(value, "value")
+                as_bytes(value, "value")
             if key.__class__ is not bytes and key is not None:
-                plain(key, "key")
+                as_bytes(key, "key")
         if topic.__class__ is not str:
-            raise SerializationFailed(f"{topic!r:.100} is no name of a topic", hint="a name is a text")
+            raise SerializationFailed(f"{topic!r:.100} is not a topic name", hint="a name is a str")
         if not self._is_in_use:
             self._refuse()
         if not self._gate.is_open:
@@ -287,7 +287,7 @@ class Producer(BlockingClient[AsyncProducer]):
 
     def _drain(self) -> None:
         """Take what was handed over, as long as that needs no waiting."""
-        if self._patience is not None:
+        if self._wait_task is not None:
             return
         queue, send = self._queue, self._client.send_nowait
         left = _AT_ONCE
@@ -299,7 +299,7 @@ class Producer(BlockingClient[AsyncProducer]):
                 delivery._record = None
             except (TopicUnknown, BufferFull):
                 self._gate.shut()
-                self._patience = asyncio.get_running_loop().create_task(self._wait_with(delivery))
+                self._wait_task = asyncio.get_running_loop().create_task(self._wait_with(delivery))
                 return
             except Exception as error:  # noqa: BLE001  # others wait behind it
                 refuse(delivery, error)
@@ -328,7 +328,7 @@ class Producer(BlockingClient[AsyncProducer]):
         except Exception as error:  # noqa: BLE001  # others wait behind it
             refuse(delivery, error)
         finally:
-            self._patience = None
+            self._wait_task = None
         self._queue.popleft()
         self._drain()
 
@@ -337,7 +337,7 @@ class Producer(BlockingClient[AsyncProducer]):
         last = self._queue[-1] if self._queue else None
         while last is not None and last._inner is None and last._error is None:
             self._drain()
-            if self._patience is not None:
-                await asyncio.wait([self._patience])
+            if self._wait_task is not None:
+                await asyncio.wait([self._wait_task])
             else:
                 await asyncio.sleep(0)

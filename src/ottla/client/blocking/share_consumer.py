@@ -12,7 +12,7 @@ from typing import Any, Self
 from ottla.client.blocking.client import BlockingClient
 from ottla.client.consumer.share.acknowledgement import AcknowledgeType
 from ottla.client.consumer.share.consumer import ShareConsumer as AsyncShareConsumer
-from ottla.client.consumer.share.courier import AcknowledgementCallback
+from ottla.client.consumer.share.share_fetcher import AcknowledgementCallback
 from ottla.client.deprecation import deprecated, renamed_durations
 from ottla.client.duration import Duration
 from ottla.client.errors import ClientError

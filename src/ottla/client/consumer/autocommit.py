@@ -1,7 +1,7 @@
-"""Commits what was handed out, from time to time, and before partitions go away.
+"""Commits the offsets of returned records at intervals, and before partitions are revoked.
 
-Only `poll` starts a commit: whoever calls it is through with what the poll before returned, so nothing is committed
-that the application has not seen, and lost to it if it dies.
+Only `poll` starts a commit: its caller has processed the records of the poll before. So no offset is committed before
+its record was processed.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ottla.client.consumer.commits import Commits, Offsets
+from ottla.client.consumer.commits import OffsetCommits, Offsets
 from ottla.client.errors import ClientError
 
 LOGGER = logging.getLogger("ottla.client")
@@ -21,7 +21,7 @@ class AutoCommit:
     """The clock of enable.auto.commit."""
 
     def __init__(
-        self, settings: Mapping[str, Any], commits: Commits, consumed: Callable[[], Offsets]
+        self, settings: Mapping[str, Any], commits: OffsetCommits, consumed: Callable[[], Offsets]
     ) -> None:
         self._commits = commits
         self._consumed = consumed
@@ -36,21 +36,21 @@ class AutoCommit:
         """Begin an interval."""
         self._due_at = now + self._interval_s
 
-    def tick(self, now: float) -> None:
-        """Commit, if it is time to."""
+    def commit_if_due(self, now: float) -> None:
+        """Commit if the interval is over."""
         if self._due_at is None:
             self.reset(now)
         elif now >= self._due_at and not self._under_way:
             self.reset(now)
             offsets = self._consumed()
-            # The same again keeps offsets from expiring, but no oftener than that takes.
+            # Committing the same offsets again keeps them from expiring, but it need not happen often.
             if offsets and (offsets != self._last or now >= self._last_at + _REPEAT_S):
                 self._under_way = True
                 self._last, self._last_at = offsets, now
                 self._commits.commit_nowait(offsets, self._done)
 
     def due_in_s(self, now: float) -> float:
-        """Return how long there is nothing to do."""
+        """Return the time until the next commit."""
         return max(_LEAST_S, self._interval_s if self._due_at is None else self._due_at - now)
 
     def _done(self, offsets: Offsets, error: ClientError | None) -> None:
@@ -63,9 +63,9 @@ class AutoCommit:
         else:
             LOGGER.warning("offsets were not committed: %s", error)
 
-    async def finally_commit(self, timeout_ms: float) -> None:
-        """Commit before partitions go away; failing that, say so in the log, since nothing can be done about it."""
+    async def commit_before_revocation(self, timeout_ms: float) -> None:
+        """Commit before partitions are revoked. An error is only logged."""
         try:
-            await self._commits.commit(self._consumed(), timeout_ms, stubborn=True)
+            await self._commits.commit(self._consumed(), timeout_ms, retry_stale_epoch=True)
         except ClientError as error:
             LOGGER.warning("offsets were not committed before partitions were given up: %s", error)

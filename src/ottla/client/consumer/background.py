@@ -1,4 +1,4 @@
-"""Tasks that nobody waits for: what one of them fails with is not to be lost, or a poll would wait for ever."""
+"""Background tasks. Their errors are reported, because otherwise a poll could wait for ever."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def start(work: Coroutine[Any, Any, None], failed: Callable[[Exception], object]) -> "asyncio.Task[None]":
-    """Start a task; `failed` hears of an error that it did not deal with, which is a mistake of ours."""
+    """Start a task. `failed` is called with an unexpected error of it."""
 
     def ended(task: "asyncio.Task[None]") -> None:
         if not task.cancelled():

@@ -1,9 +1,9 @@
-"""Commits offsets, asks for committed ones, and commits from time to time without being asked.
+"""Commits offsets, and fetches committed ones.
 
-K1  Commits reach the coordinator in the order in which they were made. One that was not waited for is not tried again:
-    a later one may have overtaken it.
-K2  `commit` returns after the outcome of every commit made before it is known.
-K3  Who commits says which generation it is of, so that one who was left behind cannot undo what the others did.
+K1  Commits are sent in the order in which they were made. `commit_nowait` does not retry: a later commit may have been
+    sent meanwhile.
+K2  `commit` returns after the outcomes of all earlier commits are known.
+K3  A commit has the generation of its member, so that a fenced member cannot overwrite the offsets of others.
 """
 
 import asyncio
@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 from ottla.client.cluster import NO_TOPIC_ID, Cluster
-from ottla.client.consumer.coordinator import Coordinator
-from ottla.client.consumer.interceptor import Interceptors
+from ottla.client.consumer.group_coordinator import GroupCoordinator
+from ottla.client.consumer.interceptor import ConsumerInterceptors
 from ottla.client.errors import ClientError, CommitFailed, Fenced, Refused, TimedOut, refused
 from ottla.client.record import OffsetAndMetadata, TopicPartition
 from ottla.wire.errors import ErrorCode
@@ -36,36 +36,36 @@ _LEFT_BEHIND = frozenset(
 )
 
 
-class Identity(NamedTuple):
-    """Who commits: a member of a generation, or somebody outside of any."""
+class CommitIdentity(NamedTuple):
+    """The member id and generation of a commit, or neither without a group membership."""
 
     member_id: str = ""
     generation: int = -1
     instance: str | None = None
-    by_id: bool = False  # whether topics go by their ids, as in groups with epochs
+    by_id: bool = False  # whether requests use topic ids, as in groups with epochs
 
 
-class Member(Protocol):
-    """Whom a commit is made for."""
+class CommittingMember(Protocol):
+    """The group member that commits."""
 
-    def identity(self) -> Identity:
-        """Return who commits; raises CommitFailed when that is nobody for now."""
+    def identity(self) -> CommitIdentity:
+        """Return the identity for a commit. Raises CommitFailed if the consumer is not a member now."""
         ...
 
-    def commit_refused(self, code: ErrorCode, identity: Identity) -> ClientError | None:
-        """Take note that a commit was refused; return what to raise, or None for the code itself."""
+    def commit_refused(self, code: ErrorCode, identity: CommitIdentity) -> ClientError | None:
+        """Handle a refused commit. Return the error to raise, or None for that of the code."""
         ...
 
 
-class Turn:
-    """A place in the row of commits; the next one's turn comes when this and all before it are done with."""
+class QueuedCommit:
+    """A commit in the queue. The next one starts when this one and all before it have ended."""
 
-    def __init__(self, before: "Turn | None") -> None:
+    def __init__(self, before: "QueuedCommit | None") -> None:
         self._before = None if before is None or before.done.done() else before
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def wait(self, timeout_ms: float | None) -> None:
-        """Wait for those before; TimedOut when they take too long."""
+        """Wait for the commits before it. Raises TimedOut."""
         if self._before is not None:
             await asyncio.wait({self._before.done}, timeout=None if timeout_ms is None else timeout_ms / 1000)
             if not self._before.done.done():
@@ -79,52 +79,60 @@ class Turn:
         if self._before is None:
             self.done.set_result(None)
         else:
-            # Given up while waiting: those behind have to wait on.
+            # This commit was cancelled while it waited. The ones behind it still have to wait.
             self._before.done.add_done_callback(lambda _: self.done.set_result(None))
 
 
-class Commits:
-    """The committed offsets of one consumer's group."""
+class OffsetCommits:
+    """Commits and fetches the offsets of one consumer's group."""
 
     def __init__(
-        self, cluster: Cluster, coordinator: Coordinator, member: Member, interceptors: Interceptors
+        self,
+        cluster: Cluster,
+        coordinator: GroupCoordinator,
+        member: CommittingMember,
+        interceptors: ConsumerInterceptors,
     ) -> None:
         self._cluster = cluster
         self._coordinator = coordinator
         self._member = member
         self._interceptors = interceptors
         self._under_way: set[asyncio.Task[None]] = set()
-        self._last: Turn | None = None
-        self.failure: ClientError | None = None  # of a commit nobody waited for, and that nothing can follow
+        self._last: QueuedCommit | None = None
+        self.failure: ClientError | None = None  # of a `commit_nowait`, after which no commit is possible
         self.count = 0
 
     # Committing
 
-    async def commit(self, offsets: Offsets, timeout_ms: float, *, stubborn: bool = False) -> None:
-        """Commit, and try again until the time is up; if `stubborn`, also when the member's epoch has just changed."""
+    async def commit(self, offsets: Offsets, timeout_ms: float, *, retry_stale_epoch: bool = False) -> None:
+        """Commit, with retries until the timeout; `retry_stale_epoch` includes a changed member epoch."""
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
-        with self._queue() as turn:
-            await turn.wait(timeout_ms)
+        with self._enqueue() as queued:
+            await queued.wait(timeout_ms)
             if offsets:
                 left_ms = max(0.0, deadline - asyncio.get_running_loop().time()) * 1000
-                await self._persist(lambda: self._commit(offsets, stubborn), left_ms, "committing offsets")
+                await self._retry(
+                    lambda: self._commit(offsets, retry_stale_epoch), left_ms, "committing offsets"
+                )
                 self._interceptors.commit(offsets)
 
     def commit_nowait(self, offsets: Offsets, callback: CommitCallback | None) -> None:
-        """Commit once, and tell the outcome to `callback`."""
-        task = asyncio.create_task(self._commit_once(offsets, callback, self._queue()))
+        """Commit once, and call `callback` with the outcome."""
+        task = asyncio.create_task(self._commit_once(offsets, callback, self._enqueue()))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
-    def _queue(self) -> "Turn":
-        self._last = Turn(self._last)
+    def _enqueue(self) -> "QueuedCommit":
+        self._last = QueuedCommit(self._last)
         return self._last
 
-    async def _commit_once(self, offsets: Offsets, callback: CommitCallback | None, turn: "Turn") -> None:
+    async def _commit_once(
+        self, offsets: Offsets, callback: CommitCallback | None, queued: "QueuedCommit"
+    ) -> None:
         error: ClientError | None = None
-        with turn:
+        with queued:
             try:
-                await turn.wait(None)
+                await queued.wait(None)
                 if offsets:
                     await self._commit(offsets)
                     self._interceptors.commit(offsets)
@@ -141,7 +149,7 @@ class Commits:
         elif error is not None:
             LOGGER.warning("offsets were not committed: %s", error)
 
-    async def _commit(self, offsets: Offsets, stubborn: bool = False) -> None:
+    async def _commit(self, offsets: Offsets, retry_stale_epoch: bool = False) -> None:
         identity = self._member.identity()
         await self._coordinator.find()
         by_id = identity.by_id and all(self._topic_id(each.topic) != NO_TOPIC_ID for each in offsets)
@@ -170,23 +178,27 @@ class Commits:
             request, OffsetCommitResponse, newest=None if by_id else _NAMES_VERSION
         )
         self.count += 1
-        for heard in answer.topics:
-            for data in heard.partitions:
+        for topic_data in answer.topics:
+            for data in topic_data.partitions:
                 if data.error_code:
-                    name = heard.name or self._cluster.name_of(heard.topic_id) or ""
-                    raise self._refused(data.error_code, f"{name}-{data.partition_index}", identity, stubborn)
+                    name = topic_data.name or self._cluster.name_of(topic_data.topic_id) or ""
+                    raise self._refused(
+                        data.error_code, f"{name}-{data.partition_index}", identity, retry_stale_epoch
+                    )
 
-    def _refused(self, number: int, about: str, identity: Identity, stubborn: bool) -> ClientError:
+    def _refused(
+        self, number: int, about: str, identity: CommitIdentity, retry_stale_epoch: bool
+    ) -> ClientError:
         error = refused(number, about=f"committing the offset of {about}")
-        if stubborn and error.code is ErrorCode.STALE_MEMBER_EPOCH:
-            # A heartbeat has brought another epoch meanwhile, and the next try is made with that.
+        if retry_stale_epoch and error.code is ErrorCode.STALE_MEMBER_EPOCH:
+            # A heartbeat has changed the epoch. The next attempt uses the new one.
             error.retriable = True
             return error
         if error.code in _STALE_COORDINATOR:
-            self._coordinator.lose()
-        told = self._member.commit_refused(error.code, identity)
-        if told is not None:
-            return told
+            self._coordinator.mark_unknown()
+        member_error = self._member.commit_refused(error.code, identity)
+        if member_error is not None:
+            return member_error
         if error.code in _LEFT_BEHIND:
             return CommitFailed(
                 f"offsets were not committed: the group has moved on without this consumer ({error.code.name})",
@@ -194,19 +206,19 @@ class Commits:
             )
         return error
 
-    # What was committed
+    # Committed offsets
 
     async def committed(
         self, partitions: Iterable[TopicPartition], timeout_ms: float
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """Return the committed offset of each partition, None where there is none.
 
-        Offsets of a transaction that has not ended are waited for, since nobody knows yet whether they count.
+        Waits for the end of an open transaction that has offsets of the group.
         """
         wanted = list(partitions)
         if not wanted:
             return {}
-        return await self._persist(lambda: self._fetch(wanted), timeout_ms, "asking for committed offsets")
+        return await self._retry(lambda: self._fetch(wanted), timeout_ms, "asking for committed offsets")
 
     async def _fetch(
         self, partitions: list[TopicPartition]
@@ -214,7 +226,7 @@ class Commits:
         try:
             identity = self._member.identity()
         except ClientError:
-            identity = Identity()
+            identity = CommitIdentity()
         await self._coordinator.find()
         names: dict[str, list[int]] = {}
         for topic, number in partitions:
@@ -225,13 +237,13 @@ class Commits:
         answer = await self._coordinator.ask(request, OffsetFetchResponse, newest=newest)
         group: Any = answer.groups[0] if answer.groups else answer
         if group.error_code:
-            self._coordinator.heed(group.error_code)
+            self._coordinator.handle_error(group.error_code)
             raise refused(group.error_code, about="asking for committed offsets")
         found: dict[TopicPartition, OffsetAndMetadata | None] = {}
         ids = {self._topic_id(name): name for name in names}
-        for heard in group.topics:
-            name = heard.name or ids.get(getattr(heard, "topic_id", NO_TOPIC_ID), "")
-            for data in heard.partitions:
+        for topic_data in group.topics:
+            name = topic_data.name or ids.get(getattr(topic_data, "topic_id", NO_TOPIC_ID), "")
+            for data in topic_data.partitions:
                 partition = TopicPartition(name, data.partition_index)
                 if data.error_code:
                     raise refused(data.error_code, about=f"asking for the committed offset of {partition}")
@@ -245,7 +257,7 @@ class Commits:
         return {each: found.get(each) for each in partitions}
 
     def _fetch_request(
-        self, names: Mapping[str, list[int]], identity: Identity, *, many: bool
+        self, names: Mapping[str, list[int]], identity: CommitIdentity, *, many: bool
     ) -> OffsetFetchRequest:
         kind = OffsetFetchRequest.OffsetFetchRequestGroup
         if not many:
@@ -270,11 +282,11 @@ class Commits:
             group.member_id, group.member_epoch = identity.member_id, identity.generation
         return OffsetFetchRequest(groups=[group], require_stable=True)
 
-    # What both need
+    # Shared
 
-    async def _persist(self, attempt: Callable[[], Awaitable[R]], timeout_ms: float, what: str) -> R:
+    async def _retry(self, attempt: Callable[[], Awaitable[R]], timeout_ms: float, what: str) -> R:
         try:
-            return await self._cluster.persist(attempt, timeout_ms, what)
+            return await self._cluster.retry_until(attempt, timeout_ms, what)
         except TimedOut as error:
             cause = error.__cause__
             if isinstance(cause, Refused) and cause.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -286,7 +298,7 @@ class Commits:
         return NO_TOPIC_ID if topic is None else topic.id
 
     async def finish(self, timeout_s: float) -> None:
-        """Wait for commits that nobody waited for, and leave none behind."""
+        """Wait for the commits of `commit_nowait`, and cancel those that take too long."""
         if self._under_way:
             _, late = await asyncio.wait(self._under_way, timeout=timeout_s)
             for task in late:

@@ -5,9 +5,9 @@
         async for record in consumer:
             print(record.value)
 
-Z1  Every call that waits can be cancelled, and nothing is lost by it: what a poll has not returned, the next one does.
-Z2  After `close` no task and no connection of the consumer is left.
-Z3  A record counts as handed out when `poll` returns it, or iteration comes to it; that is what is committed.
+Z1  Every call that waits can be cancelled. No record is lost: the next poll returns it.
+Z2  After `close` the consumer has no task and no connection.
+Z3  A record counts as consumed when `poll` returns it, or when an iteration reaches it. This is what is committed.
 """
 
 import asyncio
@@ -19,18 +19,18 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from ottla.client.consumer.commits import CommitCallback, Commits, Offsets
+from ottla.client.consumer.commits import CommitCallback, OffsetCommits, Offsets
+from ottla.client.consumer.consumer_positions import NOTHING, ConsumerPositions
 from ottla.client.consumer.listener import GroupMetadata, RebalanceListener
-from ottla.client.consumer.parts import Parts
+from ottla.client.consumer.parts import ConsumerParts
 from ottla.client.consumer.statistics import statistics_of
-from ottla.client.consumer.subscription import Kind
-from ottla.client.consumer.whereabouts import NOTHING, Whereabouts
+from ottla.client.consumer.subscription import SubscriptionType
 from ottla.client.deprecation import renamed_durations
-from ottla.client.doors import Doors
 from ottla.client.duration import Duration, duration_ms, seconds
 from ottla.client.errors import ClientError, Closed, WrongState, refused
 from ottla.client.record import OffsetAndMetadata, Record, TopicPartition
 from ottla.client.settings import resolve
+from ottla.client.system_interfaces import SystemInterfaces
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,14 +42,14 @@ _LONG_S = 3_600.0
 _YIELD_S = 0.0005
 
 
-class Consumer(Whereabouts):
+class Consumer(ConsumerPositions):
     """Reads records of topics. Open it with `async with`, or with `open` and `close`. Use it from one task at a time.
 
     Settings are Kafka's: `settings` has them under Kafka's names, keywords have underscores for the dots. Raises
     SettingError for a name that does not exist or a value that is not allowed.
     """
 
-    _doors = Doors()  # the system's, unless a subclass has others
+    _interfaces = SystemInterfaces()  # the system's, unless a subclass has others
 
     def __init__(
         self,
@@ -59,12 +59,12 @@ class Consumer(Whereabouts):
         **keywords: Any,
     ) -> None:
         self._settings = resolve("consumer", bootstrap_servers, settings, keywords)
-        super().__init__(self._settings, Parts.of(self._settings, self._consumed, self._doors))
-        self._shelf = self._parts.fetcher.shelf
+        super().__init__(self._settings, ConsumerParts.of(self._settings, self._consumed, self._interfaces))
+        self._buffer = self._parts.fetcher.buffer
         self._records_max: int = self._settings["max.poll.records"]
         self._polling = False
         self._yield_at = 0.0
-        self._checked = -1  # version of the metadata that was looked through for errors
+        self._checked = -1  # version of the metadata that was last checked for errors
 
     # Life
 
@@ -83,7 +83,7 @@ class Consumer(Whereabouts):
             await self._parts.cluster.close()
             raise
         self._is_open = True
-        self._parts.cluster.listen(self._heard_news)
+        self._parts.cluster.add_listener(self._on_metadata)
         return self
 
     @renamed_durations("timeout_ms", timeout_ms="timeout")
@@ -100,11 +100,11 @@ class Consumer(Whereabouts):
     async def _close(self, timeout_s: float, leave_group: bool | None) -> None:
         parts, loop = self._parts, asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
-        parts.bell.ring()
+        parts.wake_event.set()
         try:
             if self._is_open and parts.member is not None and parts.commits is not None:
-                if parts.auto is not None and self._subscription.readings:
-                    await parts.auto.finally_commit(timeout_s * 1000)
+                if parts.auto_commit is not None and self._subscription.assignment:
+                    await parts.auto_commit.commit_before_revocation(timeout_s * 1000)
                 await parts.commits.finish(max(0.0, deadline - loop.time()))
                 if self._subscription.is_automatic:
                     await parts.member.leave(
@@ -117,9 +117,9 @@ class Consumer(Whereabouts):
             if parts.member is not None and parts.coordinator is not None:
                 await parts.member.close()
                 await parts.coordinator.close()
-            await parts.positions.close()
+            await parts.position_resolver.close()
             await parts.fetcher.close(politely=self._is_open and deadline > loop.time())
-            parts.links.close()
+            parts.connections.close()
             await parts.cluster.close()
             parts.interceptors.close()
 
@@ -132,9 +132,9 @@ class Consumer(Whereabouts):
     ) -> None:
         await self.close()
 
-    def _heard_news(self) -> None:
+    def _on_metadata(self) -> None:
         self._parts.fetcher.send()
-        self._parts.bell.ring()
+        self._parts.wake_event.set()
 
     # What to read
 
@@ -174,8 +174,8 @@ class Consumer(Whereabouts):
             await self._learn_topics(names)
 
     async def _learn_topics(self, names: Iterable[str] = ()) -> None:
-        cluster, by_pattern = self._parts.cluster, self._subscription.kind is Kind.PATTERN
-        cluster.want_all(by_pattern)
+        cluster, by_pattern = self._parts.cluster, self._subscription.kind is SubscriptionType.PATTERN
+        cluster.set_all_topics(by_pattern)
         if not by_pattern:
             cluster.retain(self._subscription.known_topics)
         if by_pattern or any(name not in cluster.topics for name in names):
@@ -187,13 +187,13 @@ class Consumer(Whereabouts):
         Raises WrongState if the consumer is subscribed to topics.
         """
         self._check_open(until_closing=True)
-        if self._parts.auto is not None:
-            self._parts.auto.tick(self._now())
+        if self._parts.auto_commit is not None:
+            self._parts.auto_commit.commit_if_due(self._now())
         self._subscription.assign(TopicPartition(*each) for each in partitions)
-        self._shelf.purge()
-        self._drop_pending(lambda record: record.topic_partition not in self._subscription.readings)
+        self._buffer.purge()
+        self._drop_pending(lambda record: record.topic_partition not in self._subscription.assignment)
         self._parts.cluster.retain(self._subscription.known_topics)
-        self._parts.positions.settle()
+        self._parts.position_resolver.update()
         self._parts.fetcher.send()
 
     async def unsubscribe(self) -> None:
@@ -207,15 +207,15 @@ class Consumer(Whereabouts):
                 )
         finally:
             self._subscription.unsubscribe()
-            self._shelf.purge()
+            self._buffer.purge()
             self._drop_pending(lambda record: True)
-            self._parts.cluster.want_all(False)
+            self._parts.cluster.set_all_topics(False)
             self._parts.cluster.retain(())
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
         """The partitions that are assigned to this consumer now."""
-        return frozenset(self._subscription.readings)
+        return frozenset(self._subscription.assignment)
 
     @property
     def subscription(self) -> frozenset[str]:
@@ -239,26 +239,26 @@ class Consumer(Whereabouts):
         self._check_open(until_closing=True)
         if self._polling:
             raise WrongState("another task is polling this consumer", hint="poll from one task at a time")
-        if self._subscription.kind is Kind.NONE:
+        if self._subscription.kind is SubscriptionType.NONE:
             raise WrongState("there is nothing to read", hint="subscribe to topics, or assign partitions")
         parts = self._parts
-        member, auto, fetcher = parts.member, parts.auto, parts.fetcher
+        member, auto_commit, fetcher = parts.member, parts.auto_commit, parts.fetcher
         now = self._now()
         deadline = float("inf") if timeout_ms is None else now + timeout_ms / 1000
         self._polling = True
         if member is not None:
-            member.enter(now)
+            member.poll_started(now)
         try:
             if now >= self._yield_at:
-                # An application that is always served at once must not keep heartbeats, and answers, from their turns.
+                # Heartbeats and responses must be handled even if records are always ready.
                 await asyncio.sleep(0)
                 self._yield_at = now + _YIELD_S
             while True:
                 if member is not None:
-                    await member.tend(deadline)
-                if auto is not None and member is not None and member.may_commit:
-                    auto.tick(self._now())
-                parts.positions.settle()
+                    await member.maintain(deadline)
+                if auto_commit is not None and member is not None and member.may_commit:
+                    auto_commit.commit_if_due(self._now())
+                parts.position_resolver.update()
                 found, moved = take()
                 if moved:
                     fetcher.refill()
@@ -268,17 +268,17 @@ class Consumer(Whereabouts):
                 now = self._now()
                 if now >= deadline:
                     return nothing
-                wait_s = min(deadline - now, _LONG_S if auto is None else auto.due_in_s(now))
-                await parts.bell.heard(wait_s)
+                wait_s = min(deadline - now, _LONG_S if auto_commit is None else auto_commit.due_in_s(now))
+                await parts.wake_event.wait(wait_s)
                 self._check_open(until_closing=True)
         finally:
             self._polling = False
             if member is not None:
-                member.exit(self._now())
+                member.poll_ended(self._now())
 
     def _raise_errors(self) -> None:
         parts = self._parts
-        parts.positions.raise_error()
+        parts.position_resolver.raise_error()
         parts.fetcher.raise_error()
         if parts.commits is not None and parts.commits.failure is not None:
             raise parts.commits.failure
@@ -303,10 +303,12 @@ class Consumer(Whereabouts):
         the compressed size of the batches that are used; it is fetch.max.bytes unless given. Raises the errors of
         `poll`, and ImportError without pyarrow.
         """
-        from ottla.client.consumer.raw import arrow_of
+        from ottla.client.consumer.arrow_poll import take_record_batch
 
         limit = self._settings["fetch.max.bytes"] if max_bytes is None else max_bytes
-        return await self._poll(duration_ms(timeout), lambda: arrow_of(self._shelf, limit, max_records), None)
+        return await self._poll(
+            duration_ms(timeout), lambda: take_record_batch(self._buffer, limit, max_records), None
+        )
 
     def __aiter__(self) -> AsyncIterator[Record]:
         """Iterate over the records, waiting for more until the consumer is closed. Raises the errors of `poll`."""
@@ -318,28 +320,28 @@ class Consumer(Whereabouts):
             for record in pending:
                 yield record
                 if pending is not self._pending:
-                    break  # somebody has sought elsewhere meanwhile
+                    break  # the application has called seek or assign meanwhile
             else:
                 await self._fill()
 
     async def _fill(self) -> None:
-        """Poll for what iteration comes to next."""
+        """Poll for the next records of an iteration."""
         records = await self._poll(None, lambda: self._take(self._records_max), list[Record]())
         self._pending = iter(records)
 
     def _take(self, count: int) -> tuple[list[Record], bool]:
-        found, moved = self._shelf.take(count)
+        found, moved = self._buffer.take(count)
         interceptors = self._parts.interceptors
         return (interceptors.consume(found) if found and interceptors.on_consume else found), moved
 
     def _take_next(self, count: int) -> tuple[list[Record], bool]:
-        """Hand out what an iteration has left over of partitions that are assigned still, else what was fetched."""
-        self._drop_pending(lambda record: record.topic_partition not in self._subscription.readings)
+        """Return records that an iteration has not reached, if still assigned, or else fetched records."""
+        self._drop_pending(lambda record: record.topic_partition not in self._subscription.assignment)
         pending = self._take_pending(count)
         return (pending, True) if pending else self._take(count)
 
     def _take_pending(self, count: int) -> list[Record]:
-        """Hand out what an iteration that was left has not come to."""
+        """Return the records that an ended iteration has not reached."""
         if self._pending is NOTHING:
             return []
         rest = list(copy.copy(self._pending))
@@ -347,7 +349,7 @@ class Consumer(Whereabouts):
         return rest[:count]
 
     def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What has been handed out, as it would be committed: what iteration has not come to is not."""
+        """Return the offsets to commit. Records that an iteration has not reached are not included."""
         offsets = self._subscription.consumed()
         for record in reversed(list(copy.copy(self._pending))):
             partition = TopicPartition(record.topic, record.partition)
@@ -394,13 +396,13 @@ class Consumer(Whereabouts):
             [TopicPartition(*each) for each in partitions], self._limit_ms(timeout)
         )
 
-    def _commits(self) -> Commits:
+    def _commits(self) -> OffsetCommits:
         self._check_open()
         if self._parts.commits is None:
             raise WrongState("offsets are committed in the name of a group", hint="give a group_id")
         return self._parts.commits
 
-    # The group, and what there is to tell
+    # Group and statistics
 
     @property
     def group_metadata(self) -> GroupMetadata:
@@ -414,7 +416,7 @@ class Consumer(Whereabouts):
         self._check_open(until_closing=True)
         if self._parts.member is None:
             raise WrongState("there is no group to rebalance", hint="give a group_id")
-        self._parts.member.enforce(reason)
+        self._parts.member.request_rebalance(reason)
 
     @renamed_durations("timeout_ms", timeout_ms="timeout")
     async def partitions_for(self, topic: str, *, timeout: Duration | None = None) -> list[int]:
@@ -431,7 +433,7 @@ class Consumer(Whereabouts):
 
 
 def _typed(offsets: Mapping[TopicPartition, OffsetAndMetadata | int]) -> Offsets:
-    """Offsets as they are committed; a bare number is an offset without a word about it."""
+    """Return the offsets as OffsetAndMetadata."""
     return {
         TopicPartition(*partition): OffsetAndMetadata(offset) if isinstance(offset, int) else offset
         for partition, offset in offsets.items()

@@ -1,6 +1,6 @@
-"""Interceptors: those who see records before the application does, and hear what was committed (KIP-42).
+"""Interceptors see records before the application, and the offsets of commits (KIP-42).
 
-An interceptor that fails changes nothing: what it raised is logged, and the records go on as they were.
+An error of an interceptor is logged, and the records are returned unchanged.
 """
 
 import logging
@@ -24,8 +24,8 @@ class ConsumerInterceptor(Protocol):
         ...
 
 
-class Interceptors:
-    """Interceptors in a row."""
+class ConsumerInterceptors:
+    """The interceptors of one consumer, called in order."""
 
     def __init__(self, interceptors: Sequence[Any]) -> None:
         made = [each() if isinstance(each, type) else each for each in interceptors]
@@ -34,7 +34,7 @@ class Interceptors:
         self._close = [each.close for each in made if hasattr(each, "close")]
 
     def consume(self, records: list[Record]) -> list[Record]:
-        """Return what is to be handed out."""
+        """Return the records after all interceptors."""
         for call in self.on_consume:
             try:
                 records = call(records)
@@ -43,7 +43,7 @@ class Interceptors:
         return records
 
     def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """Tell what was committed."""
+        """Report committed offsets."""
         for call in self._on_commit:
             try:
                 call(offsets)
@@ -51,7 +51,7 @@ class Interceptors:
                 LOGGER.exception("an interceptor failed in on_commit")
 
     def close(self) -> None:
-        """Tell those who want to know that there will be no more."""
+        """Close the interceptors that have a `close` method."""
         for call in self._close:
             try:
                 call()

@@ -5,80 +5,86 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from ottla.client.cluster import Cluster
+from ottla.client.connections import ClientConnections
 from ottla.client.consumer.autocommit import AutoCommit
-from ottla.client.consumer.bell import Bell
-from ottla.client.consumer.commits import Commits, Offsets
-from ottla.client.consumer.coordinator import Coordinator
+from ottla.client.consumer.commits import OffsetCommits, Offsets
 from ottla.client.consumer.fetcher import Fetcher
-from ottla.client.consumer.finder import Finder
-from ottla.client.consumer.group.classic import ClassicMember
-from ottla.client.consumer.group.consumer import ConsumerMember
-from ottla.client.consumer.interceptor import Interceptors
-from ottla.client.consumer.positions import Positions
+from ottla.client.consumer.group.classic_member import ClassicMember
+from ottla.client.consumer.group.consumer_member import ConsumerMember
+from ottla.client.consumer.group_coordinator import GroupCoordinator
+from ottla.client.consumer.interceptor import ConsumerInterceptors
+from ottla.client.consumer.offset_lookup import OffsetLookup
+from ottla.client.consumer.position_resolver import PositionResolver
 from ottla.client.consumer.subscription import Subscription
-from ottla.client.doors import Doors
-from ottla.client.links import Links
+from ottla.client.consumer.wake_event import WakeEvent
+from ottla.client.system_interfaces import SystemInterfaces
 from ottla.world.clock import RealClock
 from ottla.world.entropy import RealEntropy
 
 
 @dataclass(slots=True)
-class Parts:
-    """What a consumer is made of. The last four are None without a group, and the very last without auto-commit."""
+class ConsumerParts:
+    """The parts of a consumer. The last four are None without a group, the last one also without auto-commit."""
 
     cluster: Cluster
-    bell: Bell
+    wake_event: WakeEvent
     subscription: Subscription
-    links: Links
+    connections: ClientConnections
     fetcher: Fetcher
-    finder: Finder
-    positions: Positions
-    interceptors: Interceptors
-    coordinator: Coordinator | None = None
+    offset_lookup: OffsetLookup
+    position_resolver: PositionResolver
+    interceptors: ConsumerInterceptors
+    coordinator: GroupCoordinator | None = None
     member: ClassicMember | ConsumerMember | None = None
-    commits: Commits | None = None
-    auto: AutoCommit | None = None
+    commits: OffsetCommits | None = None
+    auto_commit: AutoCommit | None = None
 
     @classmethod
     def of(
         cls,
         settings: Mapping[str, Any],
         consumed: Callable[[], Offsets],
-        doors: Doors,
+        interfaces: SystemInterfaces,
     ) -> Self:
-        """Make the parts; nothing is started. `consumed` tells what was handed out, for auto-commit."""
-        network, chance, clock = doors.network, doors.entropy or RealEntropy(), doors.clock or RealClock()
-        cluster = Cluster(settings, Links(settings, network, chance))
-        bell, subscription = Bell(), Subscription()
-        links = Links(settings, network, chance)
-        fetcher = Fetcher(settings, cluster, links, subscription, bell)
-        finder = Finder(settings, cluster)
-        interceptors = Interceptors(settings["interceptor.classes"])
-        coordinator = member = commits = auto = None
+        """Make the parts. Nothing is started. `consumed` returns the offsets for auto-commit."""
+        network, entropy, clock = (
+            interfaces.network,
+            interfaces.entropy or RealEntropy(),
+            interfaces.clock or RealClock(),
+        )
+        cluster = Cluster(settings, ClientConnections(settings, network, entropy))
+        wake_event, subscription = WakeEvent(), Subscription()
+        connections = ClientConnections(settings, network, entropy)
+        fetcher = Fetcher(settings, cluster, connections, subscription, wake_event)
+        offset_lookup = OffsetLookup(settings, cluster)
+        interceptors = ConsumerInterceptors(settings["interceptor.classes"])
+        coordinator = member = commits = auto_commit = None
         if settings["group.id"] is not None:
-            group_links = Links(settings, network, chance)
-            coordinator = Coordinator(settings, cluster, group_links)
-            parts = (settings, cluster, coordinator, subscription, bell, group_links)
+            group_connections = ClientConnections(settings, network, entropy)
+            coordinator = GroupCoordinator(settings, cluster, group_connections)
+            parts = (settings, cluster, coordinator, subscription, wake_event, group_connections)
             member = (
                 ClassicMember(*parts)
                 if settings["group.protocol"] == "classic"
-                else ConsumerMember(*parts, chance)
+                else ConsumerMember(*parts, entropy)
             )
-            commits = Commits(cluster, coordinator, member, interceptors)
+            commits = OffsetCommits(cluster, coordinator, member, interceptors)
             if settings["enable.auto.commit"]:
-                auto = member.auto = AutoCommit(settings, commits, consumed)
-        positions = Positions(settings, cluster, subscription, finder, commits, bell, clock)
+                auto_commit = member.auto_commit = AutoCommit(settings, commits, consumed)
+        position_resolver = PositionResolver(
+            settings, cluster, subscription, offset_lookup, commits, wake_event, clock
+        )
         return cls(
             cluster,
-            bell,
+            wake_event,
             subscription,
-            links,
+            connections,
             fetcher,
-            finder,
-            positions,
+            offset_lookup,
+            position_resolver,
             interceptors,
             coordinator,
             member,
             commits,
-            auto,
+            auto_commit,
         )

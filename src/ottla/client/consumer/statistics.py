@@ -1,43 +1,43 @@
-"""What a consumer can tell of itself, in numbers."""
+"""The statistics of a consumer."""
 
 from typing import Any
 
-from ottla.client.consumer.group.classic import ClassicMember
-from ottla.client.consumer.parts import Parts
+from ottla.client.consumer.group.classic_member import ClassicMember
+from ottla.client.consumer.parts import ConsumerParts
 
 
-def statistics_of(parts: Parts, *, committed_only: bool) -> dict[str, Any]:
+def statistics_of(parts: ConsumerParts, *, committed_only: bool) -> dict[str, Any]:
     """Return counts since the start, and gauges as of now."""
-    shelf, member = parts.fetcher.shelf, parts.member
-    told: dict[str, Any] = {
-        "records": shelf.records,
+    buffer, member = parts.fetcher.buffer, parts.member
+    statistics: dict[str, Any] = {
+        "records": buffer.records,
         "fetches": parts.fetcher.fetches,
         "bytes": parts.fetcher.bytes,
-        "buffered_bytes": shelf.size_bytes,
-        "buffered_batches": len(shelf),
+        "buffered_bytes": buffer.size_bytes,
+        "buffered_batches": len(buffer),
         "commits": 0 if parts.commits is None else parts.commits.count,
         "metadata_version": parts.cluster.version,
         "partitions": {
             str(partition): {
-                "position": None if reading.position is None else reading.position.offset,
-                "lag": reading.lag(committed_only=committed_only),
-                "high_watermark": reading.high_watermark,
-                "stage": reading.stage.name.lower(),
-                "paused": reading.paused,
+                "position": None if assigned.position is None else assigned.position.offset,
+                "lag": assigned.lag(committed_only=committed_only),
+                "high_watermark": assigned.high_watermark,
+                "stage": assigned.fetch_state.name.lower(),
+                "paused": assigned.paused,
             }
-            for partition, reading in parts.subscription.readings.items()
+            for partition, assigned in parts.subscription.assignment.items()
         },
     }
     if member is not None:
         is_classic = isinstance(member, ClassicMember)
-        told["group"] = {
-            "state": (
-                member.seat.state if isinstance(member, ClassicMember) else member.membership.state
-            ).name.lower(),
+        statistics["group"] = {
+            "state": member.membership.state.name.lower(),
             "generation": member.metadata.generation_id,
             "member_id": member.metadata.member_id,
             "rebalances": member.rebalances,
-            "heartbeats": member.pulse.heartbeats if isinstance(member, ClassicMember) else member.heartbeats,
+            "heartbeats": member.heartbeat_loop.heartbeats
+            if isinstance(member, ClassicMember)
+            else member.heartbeats,
             "protocol": "classic" if is_classic else "consumer",
         }
-    return told
+    return statistics

@@ -1,22 +1,21 @@
-"""What a consumer wants to read, and what it has been given to read.
+"""The subscription of a consumer, and its assigned partitions.
 
-S1  Topics by name, topics by pattern and partitions by hand exclude each other; `unsubscribe` is the way from one to
-    another.
-S2  A partition that stays assigned keeps its reading: position, pauses and all.
-S3  A partition of a topic that is no longer subscribed to is not read from, even while the group still assigns it.
+S1  Topics by name, topics by pattern and partitions assigned by hand exclude each other. `unsubscribe` allows another.
+S2  A partition that stays assigned keeps its state: the position, the pause and so on.
+S3  A partition of a topic that is no longer subscribed is not fetched, even if the group still assigns it.
 """
 
 import enum
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from ottla.client.consumer.assigned_partition import AssignedPartition
 from ottla.client.consumer.listener import RebalanceListener
-from ottla.client.consumer.reading import Reading
 from ottla.client.errors import WrongState
 from ottla.client.record import OffsetAndMetadata, TopicPartition
 
 
-class Kind(enum.Enum):
+class SubscriptionType(enum.Enum):
     """How the partitions are chosen."""
 
     NONE = "nothing"
@@ -27,10 +26,10 @@ class Kind(enum.Enum):
 
 
 class Subscription:
-    """The wishes and the assignment of one consumer."""
+    """The subscription and the assignment of one consumer."""
 
     def __init__(self) -> None:
-        self.kind = Kind.NONE
+        self.kind = SubscriptionType.NONE
         self.topics: frozenset[str] = frozenset()
         self.group_topics: frozenset[str] = (
             frozenset()
@@ -38,58 +37,58 @@ class Subscription:
         self.pattern: re.Pattern[str] | None = None
         self.remote_pattern: str | None = None
         self.listener: RebalanceListener | None = None
-        self.readings: dict[TopicPartition, Reading] = {}
+        self.assignment: dict[TopicPartition, AssignedPartition] = {}
         self.version = 0  # of the assignment
 
-    # Wishes
+    # Subscription
 
     def subscribe(self, topics: Iterable[str], listener: RebalanceListener | None) -> bool:
-        """Want topics by name; whether that is a change."""
+        """Subscribe to topics by name. Return whether they have changed."""
         names = frozenset(topics)
         for name in names:
             if not isinstance(name, str) or not name.strip():
-                raise WrongState(f"{name!r} is no name of a topic")
-        self._become(Kind.TOPICS)
+                raise WrongState(f"{name!r} is not a topic name")
+        self._set_kind(SubscriptionType.TOPICS)
         self.listener = listener
         changed, self.topics = names != self.topics, names
         return changed
 
     def subscribe_pattern(self, pattern: re.Pattern[str], listener: RebalanceListener | None) -> None:
-        """Want the topics whose whole names match; `match` says which those are."""
-        self._become(Kind.PATTERN)
+        """Subscribe to the topics whose whole names match. `match` finds them."""
+        self._set_kind(SubscriptionType.PATTERN)
         self.pattern, self.listener = pattern, listener
 
     def subscribe_remotely(self, pattern: str, listener: RebalanceListener | None) -> None:
-        """Want the topics whose whole names match in the eyes of the broker, by its RE2 syntax."""
-        self._become(Kind.REMOTE_PATTERN)
+        """Subscribe to the topics whose whole names match. The broker matches, in RE2's syntax."""
+        self._set_kind(SubscriptionType.REMOTE_PATTERN)
         self.remote_pattern, self.listener = pattern, listener
 
     def match(self, names: Iterable[str]) -> bool:
-        """Work out which topics the pattern stands for; whether that is a change."""
+        """Find the topics that match the pattern. Return whether they have changed."""
         assert self.pattern is not None
         matching = frozenset(filter(self.pattern.fullmatch, names))
         changed, self.topics = matching != self.topics, matching
         return changed
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Want these partitions, and no group's word on them."""
+        """Assign these partitions by hand."""
         wanted = dict.fromkeys(TopicPartition(*each) for each in partitions)
         for partition in wanted:
             if not partition.topic.strip() or partition.partition < 0:
-                raise WrongState(f"{partition} is no name of a partition")
-        self._become(Kind.MANUAL)
+                raise WrongState(f"{partition} is not a partition")
+        self._set_kind(SubscriptionType.MANUAL)
         self.topics = frozenset(each.topic for each in wanted)
-        self._place(wanted)
+        self._set_assignment(wanted)
 
     def unsubscribe(self) -> None:
-        """Want nothing, and have nothing."""
-        self.kind = Kind.NONE
+        """Remove the subscription and the assignment."""
+        self.kind = SubscriptionType.NONE
         self.topics = self.group_topics = frozenset()
         self.pattern = self.remote_pattern = None
-        self._place(())
+        self._set_assignment(())
 
-    def _become(self, kind: Kind) -> None:
-        if self.kind not in (Kind.NONE, kind):
+    def _set_kind(self, kind: SubscriptionType) -> None:
+        if self.kind not in (SubscriptionType.NONE, kind):
             raise WrongState(
                 f"this consumer reads {self.kind.value}, not {kind.value}", hint="call unsubscribe() first"
             )
@@ -98,63 +97,63 @@ class Subscription:
     @property
     def is_automatic(self) -> bool:
         """Whether a group assigns the partitions."""
-        return self.kind not in (Kind.NONE, Kind.MANUAL)
+        return self.kind not in (SubscriptionType.NONE, SubscriptionType.MANUAL)
 
     @property
     def known_topics(self) -> frozenset[str]:
         """The topics that metadata is needed of."""
-        assigned = frozenset(each.topic for each in self.readings)
+        assigned = frozenset(each.topic for each in self.assignment)
         return self.topics | self.group_topics | assigned
 
     def wants(self, topic: str) -> bool:
         """Say whether partitions of a topic may be assigned."""
-        if self.kind is Kind.PATTERN:
+        if self.kind is SubscriptionType.PATTERN:
             return self.pattern is not None and self.pattern.fullmatch(topic) is not None
-        return self.kind is Kind.REMOTE_PATTERN or topic in self.topics
+        return self.kind is SubscriptionType.REMOTE_PATTERN or topic in self.topics
 
-    # What was given
+    # Assignment
 
-    def take(self, partitions: Iterable[TopicPartition]) -> None:
-        """Have what the group assigned."""
-        self._place(partitions)
+    def assign_from_group(self, partitions: Iterable[TopicPartition]) -> None:
+        """Set the partitions that the group has assigned."""
+        self._set_assignment(partitions)
 
-    def _place(self, partitions: Iterable[TopicPartition]) -> None:
-        before = self.readings
-        self.readings = {each: before.get(each) or Reading(each) for each in partitions}
-        for partition, reading in before.items():
-            if partition not in self.readings:
-                # Whatever is still under way for it comes to nothing.
-                reading.era += 1
-                reading.revoking = True
+    def _set_assignment(self, partitions: Iterable[TopicPartition]) -> None:
+        before = self.assignment
+        self.assignment = {each: before.get(each) or AssignedPartition(each) for each in partitions}
+        for partition, assigned in before.items():
+            if partition not in self.assignment:
+                # Fetches in flight for it are discarded.
+                assigned.position_id += 1
+                assigned.revoking = True
         self.version += 1
 
-    def reading(self, partition: TopicPartition) -> Reading:
-        """Return the reading of an assigned partition; WrongState if it is not assigned."""
-        found = self.readings.get(partition)
+    def assigned(self, partition: TopicPartition) -> AssignedPartition:
+        """Return the state of an assigned partition. Raises WrongState if it is not assigned."""
+        found = self.assignment.get(partition)
         if found is None:
             raise WrongState(f"{TopicPartition(*partition)} is not assigned to this consumer")
         return found
 
-    def is_fetchable(self, reading: Reading) -> bool:
-        """Say whether records of it may be fetched, and handed out."""
-        return reading.is_fetchable and (
-            self.kind is not Kind.TOPICS or reading.partition.topic in self.topics
+    def is_fetchable(self, assigned: AssignedPartition) -> bool:
+        """Return whether its records may be fetched and returned."""
+        return assigned.is_fetchable and (
+            self.kind is not SubscriptionType.TOPICS or assigned.partition.topic in self.topics
         )
 
-    def some(self, wanted: Callable[[Reading], bool]) -> Iterator[Reading]:
-        """Yield the readings of which something holds."""
-        return filter(wanted, self.readings.values())
+    def assigned_where(self, wanted: Callable[[AssignedPartition], bool]) -> Iterator[AssignedPartition]:
+        """Return the assigned partitions that meet a condition."""
+        return filter(wanted, self.assignment.values())
 
     def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return how far everything was handed out, as it would be committed."""
+        """Return the positions as offsets to commit."""
         return {
-            reading.partition: OffsetAndMetadata(position.offset, "", position.epoch)
-            for reading in self.readings.values()
-            if (position := reading.valid_position) is not None
+            assigned.partition: OffsetAndMetadata(position.offset, "", position.epoch)
+            for assigned in self.assignment.values()
+            if (position := assigned.valid_position) is not None
         }
 
     def move_to_end(self, partition: TopicPartition) -> None:
-        """Have a partition asked for last, since it has just had its turn."""
-        reading = self.readings.pop(partition, None)
-        if reading is not None:
-            self.readings[partition] = reading
+        """Move a partition to the end of the order of fetches."""
+        assigned = self.assignment.pop(partition, None)
+        if assigned is not None:
+            self.assignment[partition] = assigned

@@ -2,12 +2,12 @@
 
 A1  A record that fits an open batch costs one frame: it is encoded into the batch's buffer on the spot, and nothing
     of it is kept besides.
-A2  Everything that may refuse a record, apart from its own shape, is asked when a batch is begun. So whoever
+A2  Everything that may refuse a record, apart from its own contents, is checked when a batch is begun. So code that
     changes what may be sent (`close`, the end of a transaction, an error) seals all batches: `seal_all`.
-A3  Memory is taken for a batch when it is begun and given back when it ends.
+A3  Memory is allocated for a batch when it is begun, and freed when the batch ends.
 
-Varints are written from a table, and what records of one millisecond have in common is kept. It looks worse than
-calls; a record of 100 bytes takes half the time.
+Varints are read from a table, and what records of one millisecond have in common is cached. This is longer than
+calls to functions, but a record of 100 bytes takes half the time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,15 +17,15 @@ from typing import Any, TypeAlias
 from ottla.client.cluster import NO_TOPIC_ID, Leader
 from ottla.client.duration import Time, time_ms
 from ottla.client.errors import BufferFull, ClientError, RecordTooLarge, SerializationFailed, TopicUnknown
-from ottla.client.producer.batch import NARROW_END, WIDE_END, Batch, Filled
+from ottla.client.producer.batch import NARROW_END, WIDE_END, EncodedRecords, ProducerBatch
+from ottla.client.producer.buffer_pool import BufferPool
+from ottla.client.producer.config import ProducerConfig
 from ottla.client.producer.delivery import Delivery
-from ottla.client.producer.lane import NO_NODE, Lane, Road
-from ottla.client.producer.memory import Memory
-from ottla.client.producer.partitioner import Choice
-from ottla.client.producer.pending import Pending
-from ottla.client.producer.schedule import Schedule
+from ottla.client.producer.incomplete_batches import IncompleteBatches
+from ottla.client.producer.partition_queue import NO_NODE, PartitionQueue, TopicQueues
+from ottla.client.producer.partitioner import PartitionSelector
+from ottla.client.producer.send_schedule import SendSchedule
 from ottla.client.producer.sequence import NONE_ACKED
-from ottla.client.producer.terms import Terms
 from ottla.wire.batch import BATCH_HEADER_SIZE
 from ottla.wire.record import zigzag
 
@@ -54,53 +54,53 @@ class Accumulator:
     """The records that wait to be sent."""
 
     __slots__ = (
-        "_choice",
         "_clock",
-        "_known",
-        "_terms",
+        "_config",
+        "_selector",
         "_time_ns",
-        "admit",
+        "_writable",
+        "buffer_pool",
+        "check_may_append",
         "dropped",
-        "granted",
-        "guard",
-        "lacking",
-        "memory",
-        "pending",
-        "pressing",
-        "roads",
+        "has_full_batch",
+        "incomplete",
+        "missing_bytes",
+        "on_new_batch",
+        "reserved_bytes",
         "schedule",
+        "topics",
         "wake",
     )
 
     def __init__(
         self,
-        terms: Terms,
-        choice: Choice,
+        config: ProducerConfig,
+        selector: PartitionSelector,
         clock: Callable[[], float],
         time_ns: Callable[[], int],
     ) -> None:
         """`clock` gives monotonic seconds, `time_ns` the time of day."""
-        self._terms = terms
-        self._choice = choice
+        self._config = config
+        self._selector = selector
         self._clock = clock
         self._time_ns = time_ns
         # Called when there is something to do.
         self.wake: Callable[[], object] = lambda: None
-        self.roads: dict[str, Road] = {}
-        self._known: dict[str, Road] = {}
-        self.memory = Memory(terms.memory_bytes)
-        self.pending = Pending(terms.delivery_s)
-        self.schedule = Schedule(terms.linger_s, one_at_a_time=terms.in_flight_max == 1)
-        # Called before a batch is begun, to raise if none may be; and when it is.
-        self.guard: Callable[[], object] | None = None
-        self.admit: Callable[[Lane], object] | None = None
-        # Bytes set aside for the next batch that is begun, and how many one lacked that could not be.
-        self.granted = 0
-        self.lacking = 0
-        # Records that `fail` has ended.
+        self.topics: dict[str, TopicQueues] = {}
+        self._writable: dict[str, TopicQueues] = {}
+        self.buffer_pool = BufferPool(config.memory_bytes)
+        self.incomplete = IncompleteBatches(config.delivery_s)
+        self.schedule = SendSchedule(config.linger_s, one_at_a_time=config.in_flight_max == 1)
+        # The first is called before a batch is begun, and raises if none may be. The second is called with its queue.
+        self.check_may_append: Callable[[], object] | None = None
+        self.on_new_batch: Callable[[PartitionQueue], object] | None = None
+        # Bytes reserved for the next batch, and how many bytes the last refused batch needed.
+        self.reserved_bytes = 0
+        self.missing_bytes = 0
+        # Records that `fail` has failed.
         self.dropped = 0
-        # Whether a full batch waits for the sender to have a turn.
-        self.pressing = False
+        # Whether a full batch waits until the sender runs.
+        self.has_full_batch = False
 
     # Records
 
@@ -113,29 +113,29 @@ class Accumulator:
         timestamp: Time | None = None,
         headers: RecordHeaders = (),
     ) -> Delivery:
-        """Take a record; BufferFull, TopicUnknown, RecordTooLarge or what the guard raises says why not."""
-        road = self._known.get(topic)
-        if road is None:
+        """Add a record. Raises BufferFull, TopicUnknown, RecordTooLarge, and the errors of `check_may_append`."""
+        topic_queues = self._writable.get(topic)
+        if topic_queues is None:
             raise _unknown_topic(topic)
         if key is not None and key.__class__ is not bytes:
-            key = plain(key, "key")
+            key = as_bytes(key, "key")
         if partition is None:
-            lane = road.sticky if key is None else road.by_key.get(key)
-            if lane is None:
-                lane = self._choice.route(road, key, value)
+            queue = topic_queues.sticky_queue if key is None else topic_queues.by_key.get(key)
+            if queue is None:
+                queue = self._selector.select(topic_queues, key, value)
         else:
             try:
-                if not 0 <= partition < road.count:
-                    raise _unknown_partition(topic, partition, road.count)
-                lane = road.lanes[partition]
+                if not 0 <= partition < topic_queues.count:
+                    raise _unknown_partition(topic, partition, topic_queues.count)
+                queue = topic_queues.queues[partition]
             except TypeError:
-                raise SerializationFailed(f"{partition!r:.100} is no number of a partition") from None
+                raise SerializationFailed(f"{partition!r:.100} is not a partition number") from None
         if timestamp is None:
             timestamp = self._time_ns() // 1_000_000
         elif timestamp.__class__ is not int or timestamp < 0:
             timestamp = _timestamp(timestamp)
         if headers or value.__class__ is not bytes:
-            front, value, tail = _dress(key, value, headers)
+            front, value, tail = _encode_parts(key, value, headers)
             size = len(front) + len(value) + len(tail)
         else:
             size, tail = len(value), _ZERO
@@ -150,184 +150,193 @@ class Accumulator:
                     )
                 )
             size += len(front) + 1
-        batch = lane.open
+        batch = queue.open
         if batch is None or len(batch.buffer) + size > batch.limit:
-            sticks = partition is None and self._choice.sticks(key)
-            batch = self._room(lane, sticks, timestamp, size)
-        place = batch.count
-        if timestamp != batch.time or place >= batch.number_end:
-            batch.stamp(timestamp)
-        size += batch.around
+            is_sticky = partition is None and self._selector.is_sticky(key)
+            batch = self._batch_with_room(queue, is_sticky, timestamp, size)
+        index = batch.count
+        if timestamp != batch.time or index >= batch.number_end:
+            batch.set_time(timestamp)
+        size += batch.overhead_bytes
         batch.buffer += b"".join(
             (
                 _SIZED[size] if size < _SHORT_END else zigzag(size) + _ZERO,
                 batch.time_bytes,
-                _SHORT[place] if place < _SHORT_END else zigzag(place),
+                _SHORT[index] if index < _SHORT_END else zigzag(index),
                 front,
                 value,
                 tail,
             )
         )
-        batch.count = place + 1
-        return _delivery(Delivery, (batch, place, timestamp))
+        batch.count = index + 1
+        return _delivery(Delivery, (batch, index, timestamp))
 
-    def _room(self, lane: Lane, sticks: bool, timestamp: int, size: int) -> Batch:
-        """Return a batch with room for a record: of another lane, too, where the record sticks to none."""
-        batch = lane.open
+    def _batch_with_room(
+        self, queue: PartitionQueue, is_sticky: bool, timestamp: int, size: int
+    ) -> ProducerBatch:
+        """Return a batch with room for a record. A record without a partition may go to another queue."""
+        batch = queue.open
         if batch is not None:
-            self._full(lane)
-            if sticks:
-                lane = self._choice.sticky(lane.road)
-                batch = lane.open
+            self._seal_full(queue)
+            if is_sticky:
+                queue = self._selector.sticky_queue(queue.topic_queues)
+                batch = queue.open
                 if batch is not None and len(batch.buffer) + size <= batch.limit:
                     return batch
                 if batch is not None:
-                    self._full(lane)
-        if self.guard is not None:
-            self.guard()
-        return self._begin(lane, timestamp, size + BATCH_HEADER_SIZE + OVERHEAD_BYTES_MAX)
+                    self._seal_full(queue)
+        if self.check_may_append is not None:
+            self.check_may_append()
+        return self._begin(queue, timestamp, size + BATCH_HEADER_SIZE + OVERHEAD_BYTES_MAX)
 
-    def _full(self, lane: Lane) -> None:
-        lane.seal()
-        self.schedule.poke(lane, self._clock())
-        self.pressing = True
+    def _seal_full(self, queue: PartitionQueue) -> None:
+        queue.seal()
+        self.schedule.recheck(queue, self._clock())
+        self.has_full_batch = True
         self.wake()
 
-    def _begin(self, lane: Lane, timestamp: int, size: int) -> Batch:
-        terms = self._terms
-        if size > terms.request_bytes_max:
-            raise _too_large(size, "max.request.size", terms.request_bytes_max)
-        if size > terms.memory_bytes:
-            raise _too_large(size, "buffer.memory", terms.memory_bytes)
-        limit = min(terms.batch_bytes, terms.request_bytes_max)
-        if terms.codec:
-            # More records than that many bytes, as long as compression is expected to get them down to it.
-            limit = int((limit - BATCH_HEADER_SIZE) / (lane.road.ratio * _RATIO_MARGIN)) + BATCH_HEADER_SIZE
-        reserved = min(max(limit, size), terms.memory_bytes)
+    def _begin(self, queue: PartitionQueue, timestamp: int, size: int) -> ProducerBatch:
+        config = self._config
+        if size > config.request_bytes_max:
+            raise _too_large(size, "max.request.size", config.request_bytes_max)
+        if size > config.memory_bytes:
+            raise _too_large(size, "buffer.memory", config.memory_bytes)
+        limit = min(config.batch_bytes, config.request_bytes_max)
+        if config.codec:
+            # The records may be larger than the limit, as long as compression is expected to bring them below it.
+            limit = (
+                int((limit - BATCH_HEADER_SIZE) / (queue.topic_queues.ratio * _RATIO_MARGIN))
+                + BATCH_HEADER_SIZE
+            )
+        reserved = min(max(limit, size), config.memory_bytes)
         self._reserve(reserved)
-        if self.admit is not None:
-            self.admit(lane)
-        batch = Batch(lane, limit - OVERHEAD_BYTES_MAX, timestamp, self._clock(), reserved)
-        lane.batches.append(batch)
-        lane.open = batch
-        self.pending.add(batch)
-        self.schedule.added(batch)
+        if self.on_new_batch is not None:
+            self.on_new_batch(queue)
+        batch = ProducerBatch(queue, limit - OVERHEAD_BYTES_MAX, timestamp, self._clock(), reserved)
+        queue.batches.append(batch)
+        queue.open = batch
+        self.incomplete.add(batch)
+        self.schedule.add_batch(batch)
         self.wake()
         return batch
 
-    def adopt(self, topic: str, partition: int, filled: Filled) -> Batch:
-        """Take records that are a batch already, which costs no memory of this side: whoever made it has it anyway."""
-        road = self._known.get(topic)
-        if road is None:
+    def append_encoded(self, topic: str, partition: int, encoded: EncodedRecords) -> ProducerBatch:
+        """Add a batch that is already encoded. It takes no memory of the buffer pool: its caller holds it anyway."""
+        topic_queues = self._writable.get(topic)
+        if topic_queues is None:
             raise _unknown_topic(topic)
-        if not 0 <= partition < road.count:
-            raise _unknown_partition(topic, partition, road.count)
-        lane, now = road.lanes[partition], self._clock()
-        lane.seal()
-        if self.guard is not None:
-            self.guard()
-        if self.admit is not None:
-            self.admit(lane)
-        batch = Batch(lane, 0, filled.base_timestamp, now, 0)
-        batch.take(filled)
-        lane.batches.append(batch)
-        self.pending.add(batch)
-        self.schedule.poke(lane, now)
+        if not 0 <= partition < topic_queues.count:
+            raise _unknown_partition(topic, partition, topic_queues.count)
+        queue, now = topic_queues.queues[partition], self._clock()
+        queue.seal()
+        if self.check_may_append is not None:
+            self.check_may_append()
+        if self.on_new_batch is not None:
+            self.on_new_batch(queue)
+        batch = ProducerBatch(queue, 0, encoded.base_timestamp, now, 0)
+        batch.fill(encoded)
+        queue.batches.append(batch)
+        self.incomplete.add(batch)
+        self.schedule.recheck(queue, now)
         self.wake()
         return batch
 
     def _reserve(self, size: int) -> None:
-        granted, self.granted = self.granted, 0
+        granted, self.reserved_bytes = self.reserved_bytes, 0
         if granted >= size:
-            self.memory.give(granted - size)
+            self.buffer_pool.deallocate(granted - size)
             return
         if granted:
-            self.memory.give(granted)
-        if not self.memory.take(size):
-            self.lacking = size
-            message = f"{self.memory.free} of {self.memory.total} bytes are free, and {size} are needed"
+            self.buffer_pool.deallocate(granted)
+        if not self.buffer_pool.allocate(size):
+            self.missing_bytes = size
+            message = (
+                f"{self.buffer_pool.free} of {self.buffer_pool.total} bytes are free, and {size} are needed"
+            )
             raise BufferFull(message, hint="await send or flush, or raise buffer.memory")
 
     def give_back(self) -> None:
-        """Give back what was set aside for a batch that was not begun."""
-        if self.granted:
-            granted, self.granted = self.granted, 0
-            self.memory.give(granted)
+        """Free the bytes that were reserved for a batch that was not begun."""
+        if self.reserved_bytes:
+            granted, self.reserved_bytes = self.reserved_bytes, 0
+            self.buffer_pool.deallocate(granted)
 
     # Batches
 
     def end(
         self,
-        batch: Batch,
+        batch: ProducerBatch,
         error: ClientError | None,
         base_offset: int = -1,
         append_time: int = -1,
         errors: dict[int, ClientError] | None = None,
     ) -> None:
-        """End a batch that is in no lane any more."""
+        """End a batch that is no longer in a queue."""
         root = batch.end(error, base_offset, append_time, errors)
         if root is not None:
-            self.pending.remove(root)
-            self.memory.give(root.reserved)
-        batch.tell()
+            self.incomplete.remove(root)
+            self.buffer_pool.deallocate(root.reserved)
+        batch.notify()
 
     def fail(self, error: ClientError, *, numbered: bool = True) -> None:
-        """End every batch, or those only that were never sent, and take no more records into them."""
-        for batch in self.pending:
+        """Fail every batch, or only those that were never sent."""
+        for batch in self.incomplete:
             if numbered or not batch.has_sequence:
                 self.schedule.drop(batch)
-                batch.lane.sequences.remove(batch)
+                batch.queue.sequences.remove(batch)
                 self.dropped += batch.count
                 self.end(batch, error)
 
     def seal_all(self) -> None:
-        """Have the next record of each partition begin a batch, and so ask the guard."""
+        """Seal all open batches, so that the next record of each partition is checked (A2)."""
         now = self._clock()
-        for lane in tuple(self.schedule.busy):
-            if lane.open is not None:
-                lane.seal()
-                self.schedule.poke(lane, now)
+        for queue in tuple(self.schedule.nonempty):
+            if queue.open is not None:
+                queue.seal()
+                self.schedule.recheck(queue, now)
         self.wake()
 
-    def look_again(self) -> None:
-        """Have every lane looked at: something has happened that concerns all."""
-        self.schedule.poke_all(self._clock())
+    def recheck_all(self) -> None:
+        """Check all queues again after a change that concerns all of them."""
+        self.schedule.recheck_all(self._clock())
         self.wake()
 
     # Partitions
 
-    def learn(
+    def update_leaders(
         self, topic: str, leaders: Mapping[int, Leader], now: float, topic_id: bytes = NO_TOPIC_ID
     ) -> None:
-        """Take in who leads the partitions of a topic; nobody knows when there are none."""
-        road = self.roads.get(topic)
+        """Set the leaders of a topic's partitions. An empty mapping means that they are not known."""
+        topic_queues = self.topics.get(topic)
         if not leaders:
-            self._known.pop(topic, None)
-            for lane in () if road is None else road.lanes.values():
-                self.schedule.lead(lane, NO_NODE, lane.leader_epoch, now)
+            self._writable.pop(topic, None)
+            for queue in () if topic_queues is None else topic_queues.queues.values():
+                self.schedule.set_leader(queue, NO_NODE, queue.leader_epoch, now)
             return
-        if road is None:
-            road = self.roads[topic] = Road(topic, self._terms.batch_bytes)
-        if road.topic_id != topic_id:
-            # It was made anew, and nobody there has heard of this producer.
-            road.topic_id = topic_id
-            for lane in road.lanes.values():
-                lane.sequences.last_acked = NONE_ACKED
-        road.resize(len(leaders))
-        road.available = [number for number, leader in leaders.items() if leader.node != NO_NODE]
+        if topic_queues is None:
+            topic_queues = self.topics[topic] = TopicQueues(topic, self._config.batch_bytes)
+        if topic_queues.topic_id != topic_id:
+            # The topic was deleted and created again: no broker has a state of this producer for it.
+            topic_queues.topic_id = topic_id
+            for queue in topic_queues.queues.values():
+                queue.sequences.last_acked = NONE_ACKED
+        topic_queues.resize(len(leaders))
+        topic_queues.available = [number for number, leader in leaders.items() if leader.node != NO_NODE]
         for partition, leader in leaders.items():
-            self.schedule.lead(road.lane(partition), leader.node, leader.epoch, now)
-        if road.sticky is not None and road.sticky.leader == NO_NODE:
-            road.sticky = None
-        self._known[topic] = road
+            self.schedule.set_leader(topic_queues.queue(partition), leader.node, leader.epoch, now)
+        if topic_queues.sticky_queue is not None and topic_queues.sticky_queue.leader == NO_NODE:
+            topic_queues.sticky_queue = None
+        self._writable[topic] = topic_queues
 
     def forget(self, topic: str) -> None:
-        """Take in that a topic is not known any more."""
-        self.learn(topic, {}, self._clock())
-        road = self.roads.get(topic)
-        # A broker does not forget what was numbered, and so this producer does not either.
-        if road is not None and not any(lane.batches or lane.is_numbered for lane in road.lanes.values()):
-            del self.roads[topic]
+        """Handle that a topic is no longer known."""
+        self.update_leaders(topic, {}, self._clock())
+        topic_queues = self.topics.get(topic)
+        # A broker keeps the sequence numbers, so the producer keeps them too.
+        if topic_queues is not None and not any(
+            queue.batches or queue.is_numbered for queue in topic_queues.queues.values()
+        ):
+            del self.topics[topic]
 
 
 def _timestamp(given: Any) -> int:
@@ -338,19 +347,19 @@ def _timestamp(given: Any) -> int:
     return timestamp
 
 
-def _dress(key: bytes | None, value: Any, headers: RecordHeaders) -> tuple[bytes, bytes, bytes]:
-    """Return what stands before the value, the value, and what stands behind it."""
+def _encode_parts(key: bytes | None, value: Any, headers: RecordHeaders) -> tuple[bytes, bytes, bytes]:
+    """Return the bytes before the value, the value, and the bytes after it."""
     if value is None:
         length, value = _NULL, b""
     else:
-        value = plain(value, "value")
+        value = as_bytes(value, "value")
         length = zigzag(len(value))
     front = _NULL + length if key is None else zigzag(len(key)) + key + length
     return front, value, encode_headers(headers) if headers else _ZERO
 
 
-def plain(data: Any, what: str) -> bytes:
-    """Return what has bytes as bytes; SerializationFailed for what has none."""
+def as_bytes(data: Any, what: str) -> bytes:
+    """Return a bytes-like object as bytes. Raises SerializationFailed for anything else."""
     if data.__class__ is bytes:
         return data
     try:
@@ -361,13 +370,13 @@ def plain(data: Any, what: str) -> bytes:
 
 
 def encode_headers(headers: RecordHeaders) -> bytes:
-    """Return headers in wire form."""
+    """Return headers in Kafka's format."""
     parts = [zigzag(len(headers))]
     try:
         for name, value in headers:
             encoded = name.encode("utf-8", "surrogateescape")
             parts += (zigzag(len(encoded)), encoded)
-            parts += (_NULL,) if value is None else (zigzag(len(value)), plain(value, "value"))
+            parts += (_NULL,) if value is None else (zigzag(len(value)), as_bytes(value, "value"))
     except (AttributeError, TypeError, ValueError):
         message = f"{headers!r} are no headers"
         raise SerializationFailed(message, hint='give pairs, as in [("name", b"value")]') from None
@@ -376,7 +385,7 @@ def encode_headers(headers: RecordHeaders) -> bytes:
 
 def _unknown_topic(topic: str) -> ClientError:
     if not isinstance(topic, str) or not topic:
-        return SerializationFailed(f"{topic!r:.100} is no name of a topic", hint="a name is a text")
+        return SerializationFailed(f"{topic!r:.100} is not a topic name", hint="a name is a str")
     hint = "await send, or partitions_for first; send_nowait does not wait for metadata"
     return TopicUnknown(f"topic {topic} is not known yet", hint=hint)
 

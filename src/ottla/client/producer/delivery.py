@@ -1,9 +1,8 @@
 """What `send` returns: the result of one record, which is known later.
 
-D1  It is a tuple of batch, place and time, made for every record and kept by nobody but the caller. Whatever waiting
-    needs is made when somebody waits.
-D2  Giving up waiting changes nothing about the record.
-D3  Every delivery ends: by the broker's answer, by `delivery.timeout.ms`, or when the producer is closed.
+D1  It is a tuple of batch, index and timestamp. Only the caller keeps it. What waiting needs is made by the first wait.
+D2  Cancelling a wait does not affect the record.
+D3  Every delivery ends: by the broker's response, by `delivery.timeout.ms`, or when the producer is closed.
 """
 
 import asyncio
@@ -17,7 +16,7 @@ from ottla.client.errors import ClientError, WrongState
 from ottla.client.record import RecordMetadata
 
 if TYPE_CHECKING:
-    from ottla.client.producer.batch import Batch
+    from ottla.client.producer.batch import ProducerBatch
 
 LOGGER = logging.getLogger("ottla.client")
 NO_OFFSET = -1
@@ -31,18 +30,18 @@ class Delivery(tuple[Any, ...]):
 
     __slots__ = ()
 
-    def _place(self) -> "tuple[Batch, int]":
+    def _place(self) -> "tuple[ProducerBatch, int]":
         return self[0].find(self[1])  # type: ignore[no-any-return]
 
     @property
     def topic(self) -> str:
         """The topic of the record."""
-        return self[0].lane.topic  # type: ignore[no-any-return]
+        return self[0].queue.topic  # type: ignore[no-any-return]
 
     @property
     def partition(self) -> int:
         """The partition of the record."""
-        return self[0].lane.partition  # type: ignore[no-any-return]
+        return self[0].queue.partition  # type: ignore[no-any-return]
 
     @property
     def timestamp(self) -> int:
@@ -55,34 +54,34 @@ class Delivery(tuple[Any, ...]):
 
     def exception(self) -> ClientError | None:
         """Return why the record was not written, or None if it was written. Raises WrongState while this is unknown."""
-        batch, place = self._place()
+        batch, index = self._place()
         if not batch.done:
             raise WrongState("the record is still under way", hint="await the delivery")
-        return batch.error_of(place)
+        return batch.error_of(index)
 
     def metadata(self) -> RecordMetadata:
         """Return where the record is stored, as far as it is known; the offset is -1 until the broker has confirmed."""
-        batch, place = self._place()
-        offset = NO_OFFSET if batch.base_offset < 0 else batch.base_offset + place
+        batch, index = self._place()
+        offset = NO_OFFSET if batch.base_offset < 0 else batch.base_offset + index
         time = self[2] if batch.append_time < 0 else batch.append_time
-        return RecordMetadata(batch.lane.topic, batch.lane.partition, offset, time)
+        return RecordMetadata(batch.queue.topic, batch.queue.partition, offset, time)
 
     def result(self) -> RecordMetadata:
         """Return where the record was stored, or raise why it was not. Raises WrongState while this is unknown."""
         error = self.exception()
         if error is not None:
-            # Many may raise the same error, and none is to hold the others' frames.
+            # Several records may raise the same error, which must not keep their frames alive.
             raise error.with_traceback(None)
         return self.metadata()
 
     def add_done_callback(self, callback: Callable[["Delivery"], object]) -> None:
         """Call `callback(delivery)` when the outcome is known, or now if it is. Its errors are logged."""
-        batch, place = self._place()
+        batch, index = self._place()
         call = partial(_call_back, callback, self)
         if batch.done:
             call()
         else:
-            batch.watch(place, call)
+            batch.on_done(index, call)
 
     @deprecated(
         "Delivery.when_done is deprecated: use Delivery.add_done_callback, which calls with the delivery"
@@ -92,16 +91,16 @@ class Delivery(tuple[Any, ...]):
         self.add_done_callback(lambda delivery: call(delivery.metadata(), delivery.exception()))
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
-        batch, place = self._place()
+        batch, index = self._place()
         if not batch.done:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            batch.watch(place, partial(_release, future))
+            batch.on_done(index, partial(_release, future))
             yield from future
         return self.result()
 
     def __repr__(self) -> str:
-        batch, place = self._place()
-        state = "under way" if not batch.done else batch.error_of(place) or f"at {self.metadata().offset}"
+        batch, index = self._place()
+        state = "under way" if not batch.done else batch.error_of(index) or f"at {self.metadata().offset}"
         return f"<Delivery {self.topic}-{self.partition} {state}>"
 
 
@@ -109,7 +108,7 @@ def _call_back(callback: Callable[[Delivery], object], delivery: Delivery) -> No
     try:
         callback(delivery)
     except Exception:
-        # The records of others wait behind this one.
+        # Other callbacks wait behind this one.
         LOGGER.exception("a delivery callback failed")
 
 

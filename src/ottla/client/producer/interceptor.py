@@ -1,6 +1,6 @@
-"""Interceptors: those who see every record before it is sent, and hear what became of it (KIP-42).
+"""Interceptors see every record before it is sent, and its outcome (KIP-42).
 
-An interceptor that fails changes nothing: what it raised is logged, and the record goes on as it was.
+An error of an interceptor is logged, and the record is sent unchanged.
 """
 
 import logging
@@ -37,8 +37,8 @@ class ProducerInterceptor(Protocol):
         ...
 
 
-class Interceptors:
-    """Interceptors in a row."""
+class ProducerInterceptors:
+    """The interceptors of one producer, called in order."""
 
     def __init__(self, interceptors: Sequence[Any]) -> None:
         made = [each() if isinstance(each, type) else each for each in interceptors]
@@ -49,7 +49,7 @@ class Interceptors:
         self._close = [each.close for each in made if hasattr(each, "close")]
 
     def send(self, record: Outgoing) -> Outgoing:
-        """Return what is to be sent for a record."""
+        """Return the record to send after all interceptors."""
         for call in self._on_send:
             try:
                 record = call(record)
@@ -58,7 +58,7 @@ class Interceptors:
         return record
 
     def acknowledge(self, metadata: RecordMetadata, error: ClientError | None) -> None:
-        """Tell what became of a record."""
+        """Report the outcome of a record."""
         for call in self._on_acknowledgement:
             try:
                 call(metadata, error)
@@ -66,7 +66,7 @@ class Interceptors:
                 LOGGER.exception("an interceptor failed after sending")
 
     def close(self) -> None:
-        """Tell those who want to know that there will be no more."""
+        """Close the interceptors that have a `close` method."""
         for call in self._close:
             try:
                 call()

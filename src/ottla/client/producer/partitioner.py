@@ -1,8 +1,8 @@
-"""Which partition a record goes to when nobody says: by its key, or where there is the least to do.
+"""Chooses the partition of a record that was sent without one.
 
-With a key, the hash of it decides, as in every client of Kafka's kind. Without one, records stay with a partition
-until it has had a batch's worth, and the next is drawn by chance: evenly, or, where broker and line let some queues
-grow, the likelier the shorter its queue is (KIP-794).
+With a key, its hash decides, as in all Kafka clients. Records without a key go to one partition until it has had a
+full batch. The next partition is chosen at random: all are equally likely, or, if queues grow, those with the shorter
+queues are likelier (KIP-794).
 """
 
 from bisect import bisect_right
@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Protocol
 
-from ottla.client.producer.lane import Lane, Road
-from ottla.client.producer.murmur import partition_of
+from ottla.client.producer.murmur2 import partition_of
+from ottla.client.producer.partition_queue import PartitionQueue, TopicQueues
 from ottla.metadata.settings.error import InvalidValue
 from ottla.world.entropy import Entropy
 
@@ -46,7 +46,7 @@ class RoundRobin:
 
 
 def partitioner(given: object) -> Partitioner | None:
-    """Return what the setting `partitioner.class` stands for, or None for the choice by key or stickiness."""
+    """Return the partitioner that `partitioner.class` names, or None for the default one."""
     if given is None:
         return None
     if isinstance(given, str):
@@ -55,76 +55,78 @@ def partitioner(given: object) -> Partitioner | None:
             return None
         if word in _ROUND_ROBIN:
             return RoundRobin()
-        raise InvalidValue("partitioner.class", given, "it names none", "round_robin, or a function")
+        raise InvalidValue(
+            "partitioner.class", given, "it is not the name of a partitioner", "round_robin, or a function"
+        )
     if isinstance(given, type):
         given = given()
     if callable(given):
         return given
-    raise InvalidValue("partitioner.class", given, "it is no function", "round_robin, or a function")
+    raise InvalidValue("partitioner.class", given, "it is not a function", "round_robin, or a function")
 
 
-def draw(queued: Sequence[int], partitions: Sequence[int], chance: Entropy) -> int:
-    """Return one of the partitions, the likelier the fewer batches wait for it."""
+def draw_by_load(queued: Sequence[int], partitions: Sequence[int], entropy: Entropy) -> int:
+    """Return a random partition. Those with fewer waiting batches are likelier."""
     most = max(queued)
     if min(queued) == most:
-        return evenly(partitions, chance)
+        return draw_evenly(partitions, entropy)
     sums = list(accumulate(most + 1 - size for size in queued))
-    return partitions[bisect_right(sums, int(chance.random() * sums[-1]))]
+    return partitions[bisect_right(sums, int(entropy.random() * sums[-1]))]
 
 
-def evenly(partitions: Sequence[int], chance: Entropy) -> int:
-    """Return one of the partitions."""
-    return partitions[int(chance.random() * len(partitions))]
+def draw_evenly(partitions: Sequence[int], entropy: Entropy) -> int:
+    """Return a random partition. All are equally likely."""
+    return partitions[int(entropy.random() * len(partitions))]
 
 
-class Choice:
-    """How one producer chooses lanes."""
+class PartitionSelector:
+    """Selects the queue of a record for one producer."""
 
     def __init__(
         self,
-        own: Partitioner | None,
+        custom: Partitioner | None,
         *,
         ignores_keys: bool,
         adaptive: bool,
-        chance: Entropy,
+        entropy: Entropy,
     ) -> None:
-        self._own = own
+        self._custom = custom
         self._ignores_keys = ignores_keys
         self._adaptive = adaptive
-        self._chance = chance
-        # Whether a broker keeps batches waiting.
+        self._chance = entropy
+        # Whether a broker has not accepted batches for some time.
         self.is_slow: Callable[[int], bool] = lambda node: False
 
-    def route(self, road: Road, key: bytes | None, value: bytes | None) -> Lane:
-        """Return the lane for a record whose partition nobody gave."""
-        if self._own is not None:
-            chosen = self._own(road.topic, key, value, road.count, road.available)
+    def select(self, topic_queues: TopicQueues, key: bytes | None, value: bytes | None) -> PartitionQueue:
+        """Return the queue of a record without a partition."""
+        if self._custom is not None:
+            chosen = self._custom(topic_queues.topic, key, value, topic_queues.count, topic_queues.available)
             if chosen is not None:
-                return road.lanes[chosen]
+                return topic_queues.queues[chosen]
         elif key is not None and not self._ignores_keys:
-            lane = road.lanes[partition_of(key, road.count)]
-            road.remember(key, lane)
-            return lane
-        return self.sticky(road)
+            queue = topic_queues.queues[partition_of(key, topic_queues.count)]
+            topic_queues.remember(key, queue)
+            return queue
+        return self.sticky_queue(topic_queues)
 
-    def sticks(self, key: bytes | None) -> bool:
-        """Whether a record with this key goes where the last one without a key went."""
-        return self._own is None and (key is None or self._ignores_keys)
+    def is_sticky(self, key: bytes | None) -> bool:
+        """Whether a record with this key goes to the sticky queue."""
+        return self._custom is None and (key is None or self._ignores_keys)
 
-    def sticky(self, road: Road) -> Lane:
-        """Return the lane that records without a key take now."""
-        lane = road.sticky
-        if lane is None:
-            lane = road.lanes[self._draw(road)]
-            road.sticky_bytes = 0
-            if self._own is None:
-                road.sticky = lane
-        return lane
+    def sticky_queue(self, topic_queues: TopicQueues) -> PartitionQueue:
+        """Return the current queue of records without a key."""
+        queue = topic_queues.sticky_queue
+        if queue is None:
+            queue = topic_queues.queues[self._draw(topic_queues)]
+            topic_queues.sticky_bytes = 0
+            if self._custom is None:
+                topic_queues.sticky_queue = queue
+        return queue
 
-    def _draw(self, road: Road) -> int:
-        available = road.available or range(road.count)
+    def _draw(self, topic_queues: TopicQueues) -> int:
+        available = topic_queues.available or range(topic_queues.count)
         if not self._adaptive:
-            return evenly(available, self._chance)
-        lanes = road.lanes
-        fit = [each for each in available if not self.is_slow(lanes[each].leader)] or available
-        return draw([len(lanes[each].batches) for each in fit], fit, self._chance)
+            return draw_evenly(available, self._chance)
+        queues = topic_queues.queues
+        fit = [each for each in available if not self.is_slow(queues[each].leader)] or available
+        return draw_by_load([len(queues[each].batches) for each in fit], fit, self._chance)

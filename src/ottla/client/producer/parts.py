@@ -6,82 +6,86 @@ from typing import Any, Self
 
 from ottla.client.backoff import Backoff
 from ottla.client.cluster import Cluster
-from ottla.client.doors import Doors
-from ottla.client.links import Links
+from ottla.client.connections import ClientConnections
 from ottla.client.producer.accumulator import Accumulator
-from ottla.client.producer.identity import Identity
-from ottla.client.producer.partitioner import Choice, partitioner
-from ottla.client.producer.preparation import Preparation
+from ottla.client.producer.batch_completion import BatchCompletion
+from ottla.client.producer.config import ProducerConfig
+from ottla.client.producer.identity import ProducerIdentity
+from ottla.client.producer.partitioner import PartitionSelector, partitioner
+from ottla.client.producer.record_preparation import RecordPreparation
 from ottla.client.producer.sender import Sender
-from ottla.client.producer.settlement import Settlement
-from ottla.client.producer.tally import Statistics
-from ottla.client.producer.terms import Terms
-from ottla.client.producer.transaction import Transaction
-from ottla.client.producer.transactor import Transactor
+from ottla.client.producer.statistics import Statistics
+from ottla.client.producer.transaction import ProducerTransaction
+from ottla.client.producer.transaction_client import TransactionClient
+from ottla.client.system_interfaces import SystemInterfaces
 from ottla.world.clock import RealClock
 from ottla.world.entropy import RealEntropy
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """What a producer is made of. The last three are None without idempotence, transactions or anything to prepare."""
+class ProducerParts:
+    """The parts of a producer. Those without a use for its settings are None."""
 
-    terms: Terms
+    config: ProducerConfig
     cluster: Cluster
     accumulator: Accumulator
     sender: Sender
     statistics: Statistics
-    identity: Identity | None
-    transactor: Transactor | None
-    transaction: Transaction | None
-    preparation: Preparation | None
+    identity: ProducerIdentity | None
+    transaction_client: TransactionClient | None
+    transaction: ProducerTransaction | None
+    preparation: RecordPreparation | None
 
     @classmethod
     def of(
         cls,
         settings: Mapping[str, Any],
         cluster: Cluster | None = None,
-        doors: Doors = Doors(),  # noqa: B008  # it never changes
+        interfaces: SystemInterfaces = SystemInterfaces(),  # noqa: B008  # it never changes
     ) -> Self:
-        """Make the parts, around a cluster that is there or one of their own; nothing is started."""
-        terms, entropy, clock = Terms.of(settings), doors.entropy or RealEntropy(), doors.clock or RealClock()
-        statistics = Statistics(buffer_bytes=terms.memory_bytes)
-        cluster = cluster or Cluster(settings, Links(settings, doors.network, entropy))
-        choice = Choice(
-            partitioner(settings["partitioner.class"]),
-            ignores_keys=terms.ignores_keys,
-            adaptive=terms.is_adaptive,
-            chance=entropy,
+        """Make the parts, with the given cluster or a new one. Nothing is started."""
+        config, entropy, clock = (
+            ProducerConfig.of(settings),
+            interfaces.entropy or RealEntropy(),
+            interfaces.clock or RealClock(),
         )
-        accumulator = Accumulator(terms, choice, clock.monotonic, clock.time_ns)
-        name = terms.transactional_id
-        transaction = None if name is None else Transaction(name)
-        identity = Identity(transactional=name is not None) if terms.is_idempotent else None
+        statistics = Statistics(buffer_bytes=config.memory_bytes)
+        cluster = cluster or Cluster(settings, ClientConnections(settings, interfaces.network, entropy))
+        selector = PartitionSelector(
+            partitioner(settings["partitioner.class"]),
+            ignores_keys=config.ignores_keys,
+            adaptive=config.is_adaptive,
+            entropy=entropy,
+        )
+        accumulator = Accumulator(config, selector, clock.monotonic, clock.time_ns)
+        name = config.transactional_id
+        transaction = None if name is None else ProducerTransaction(name)
+        identity = ProducerIdentity(transactional=name is not None) if config.is_idempotent else None
 
         def pause(attempts: int) -> float:
             backoff = Backoff(settings["retry.backoff.ms"], settings["retry.backoff.max.ms"], entropy)
             backoff.failures = attempts - 1
             return backoff.failed()
 
-        settlement = Settlement(terms, accumulator, identity, transaction, statistics, pause)
-        sender = Sender(terms, cluster, accumulator, settlement, statistics, clock.monotonic)
-        accumulator.wake, choice.is_slow = sender.wake, sender.is_slow
-        transactor = None
+        completion = BatchCompletion(config, accumulator, identity, transaction, statistics, pause)
+        sender = Sender(config, cluster, accumulator, completion, statistics, clock.monotonic)
+        accumulator.wake, selector.is_slow = sender.wake, sender.is_slow
+        transaction_client = None
         if identity is not None:
-            transactor = Transactor(
-                terms, cluster, accumulator, identity, transaction, sender.wake, sender.flush
+            transaction_client = TransactionClient(
+                config, cluster, accumulator, identity, transaction, sender.wake, sender.flush
             )
-            sender.bear(identity, transaction, transactor)
+            sender.set_idempotence(identity, transaction, transaction_client)
         if transaction is not None:
-            accumulator.admit = transaction.admit
+            accumulator.on_new_batch = transaction.add_partition
         return cls(
-            terms,
+            config,
             cluster,
             accumulator,
             sender,
             statistics,
             identity,
-            transactor,
+            transaction_client,
             transaction,
-            Preparation.of(settings),
+            RecordPreparation.of(settings),
         )

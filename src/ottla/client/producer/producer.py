@@ -4,7 +4,7 @@
         delivery = await producer.send("greetings", b"hello")
         metadata = await delivery
 
-Z1  Every call that waits can be cancelled: a record is then either taken or not, and nothing is left behind.
+Z1  Every call that waits can be cancelled: the record is then either accepted or not, and no resource is leaked.
 Z2  After `close` every delivery has ended, and no task or connection of the producer is left.
 """
 
@@ -18,18 +18,18 @@ from typing import Any, Self
 from ottla.client.cluster import Leader
 from ottla.client.consumer.listener import GroupMetadata
 from ottla.client.deprecation import deprecated, renamed_durations
-from ottla.client.doors import Doors
 from ottla.client.duration import Duration, Time, seconds
 from ottla.client.errors import BufferFull, ClientError, Closed, MustAbort, TimedOut, TopicUnknown, WrongState
 from ottla.client.producer.accumulator import RecordHeaders
 from ottla.client.producer.delivery import LOGGER, Delivery
-from ottla.client.producer.offsets import GroupMember
-from ottla.client.producer.parts import Parts
-from ottla.client.producer.tally import Statistics
-from ottla.client.producer.transaction import State, again
-from ottla.client.producer.transactor import Transactor
+from ottla.client.producer.parts import ProducerParts
+from ottla.client.producer.statistics import Statistics
+from ottla.client.producer.transaction import TransactionState, repeated_error
+from ottla.client.producer.transaction_client import TransactionClient
+from ottla.client.producer.transaction_offsets import GroupMember
 from ottla.client.record import OffsetAndMetadata, RecordMetadata, TopicPartition
 from ottla.client.settings import resolve
+from ottla.client.system_interfaces import SystemInterfaces
 
 
 class Producer:
@@ -39,7 +39,7 @@ class Producer:
     SettingError for a name that does not exist or a value that is not allowed.
     """
 
-    _doors = Doors()  # the system's, unless a subclass has others
+    _interfaces = SystemInterfaces()  # the system's, unless a subclass has others
 
     def __init__(
         self,
@@ -48,20 +48,22 @@ class Producer:
         /,
         **keywords: Any,
     ) -> None:
-        parts = Parts.of(resolve("producer", bootstrap_servers, settings, keywords), doors=self._doors)
-        self._terms = parts.terms
+        parts = ProducerParts.of(
+            resolve("producer", bootstrap_servers, settings, keywords), interfaces=self._interfaces
+        )
+        self._config = parts.config
         self._cluster = parts.cluster
         self._accumulator = parts.accumulator
         self._sender = parts.sender
         self._counts = parts.statistics
         self._identity = parts.identity
-        self._transactor = parts.transactor
+        self._transaction_client = parts.transaction_client
         self._transaction = parts.transaction
         self._preparation = parts.preparation
         self._append = parts.accumulator.append
-        self._accumulator.guard = self._guard
+        self._accumulator.check_may_append = self._guard
         if self._preparation is None and type(self).send_nowait is Producer.send_nowait:
-            # A frame less for each record.
+            # This saves one function call for each record.
             self.send_nowait = self._append  # type: ignore[method-assign]
         self._is_open = False
         self._closing: asyncio.Task[None] | None = None
@@ -78,7 +80,7 @@ class Producer:
         if self._is_open:
             return self
         try:
-            await self._cluster.open(self._terms.block_s * 1000)
+            await self._cluster.open(self._config.block_s * 1000)
         except BaseException:
             await self._cluster.close()
             raise
@@ -109,8 +111,8 @@ class Producer:
             LOGGER.warning("the producer was closed with its transaction open: %s", error)
         finally:
             tasks = self._sender.close()
-            if self._transactor is not None:
-                tasks += self._transactor.cancel()
+            if self._transaction_client is not None:
+                tasks += self._transaction_client.cancel()
             for task in tasks:
                 with suppress(asyncio.CancelledError, ClientError):
                     await task
@@ -121,12 +123,12 @@ class Producer:
 
     async def _finish(self) -> None:
         transaction = self._transaction
-        if transaction is not None and transaction.is_ongoing and self._transactor is not None:
+        if transaction is not None and transaction.is_ongoing and self._transaction_client is not None:
             if transaction.is_completing:
                 await self._sender.flush()
-                await self._transactor.settled()
+                await self._transaction_client.wait_for_operation()
             else:
-                await self._transactor.abort()
+                await self._transaction_client.abort()
         else:
             await self._sender.flush()
 
@@ -162,9 +164,9 @@ class Producer:
         try:
             delivery = self._append(*record)
         except ClientError as error:
-            preparation.refused(record, error)
+            preparation.report_refused(record, error)
             raise
-        preparation.watch(delivery)
+        preparation.add_callbacks(delivery)
         return delivery
 
     async def send(
@@ -191,22 +193,20 @@ class Producer:
             try:
                 delivery = self._append(topic, value, key, partition, timestamp, headers)
             except (TopicUnknown, BufferFull) as error:
-                delivery = await self._append_patiently(
-                    error, topic, value, key, partition, timestamp, headers
-                )
+                delivery = await self._append_waiting(error, topic, value, key, partition, timestamp, headers)
         else:
             record = preparation.prepare(topic, value, key, partition, timestamp, headers)
             try:
                 try:
                     delivery = self._append(*record)
                 except (TopicUnknown, BufferFull) as error:
-                    delivery = await self._append_patiently(error, *record)
+                    delivery = await self._append_waiting(error, *record)
             except ClientError as error:
-                preparation.refused(record, error)
+                preparation.report_refused(record, error)
                 raise
-            preparation.watch(delivery)
-        if self._accumulator.pressing:
-            # A batch is full: without a turn for the sender now, a loop of sends would fill the whole buffer first.
+            preparation.add_callbacks(delivery)
+        if self._accumulator.has_full_batch:
+            # A batch is full. If the sender did not run now, a loop of sends would first fill the whole buffer.
             await asyncio.sleep(0)
         return delivery
 
@@ -249,15 +249,15 @@ class Producer:
     async def partitions_for(self, topic: str) -> dict[int, Leader]:
         """Return the partitions of a topic, each with its leader and replicas. Raises Refused or TimedOut."""
         self._check_open()
-        return dict((await self._cluster.topic(topic, self._terms.block_s * 1000)).leaders)
+        return dict((await self._cluster.topic(topic, self._config.block_s * 1000)).leaders)
 
     def statistics(self) -> Statistics:
         """Return counts since the producer was opened, and the current state of its buffer."""
         counts, accumulator = self._counts.copy(), self._accumulator
         counts.records_failed += accumulator.dropped
-        counts.buffer_bytes_free = accumulator.memory.free
-        counts.waiting = accumulator.memory.waiting
-        counts.batches_pending = len(accumulator.pending)
+        counts.buffer_bytes_free = accumulator.buffer_pool.free
+        counts.waiting = accumulator.buffer_pool.waiting
+        counts.batches_pending = len(accumulator.incomplete)
         counts.requests_in_flight = self._sender.in_flight
         return counts
 
@@ -289,8 +289,8 @@ class Producer:
         """
         self._check_open()
         given = {
-            TopicPartition(*place): OffsetAndMetadata(each) if isinstance(each, int) else each
-            for place, each in offsets.items()
+            TopicPartition(*partition): OffsetAndMetadata(each) if isinstance(each, int) else each
+            for partition, each in offsets.items()
         }
         await self._transactions().send_offsets(given, GroupMember.of(group_metadata))
 
@@ -340,23 +340,23 @@ class Producer:
             raise
 
     async def _begin(self) -> None:
-        if self._transactions().transaction.state is State.UNINITIALIZED:
+        if self._transactions().transaction.state is TransactionState.UNINITIALIZED:
             await self.init_transactions()
         self.begin_transaction()
 
     async def _abort_quietly(self) -> None:
-        """Abort because of an error that is worth more than whatever goes wrong with it."""
+        """Abort after an error. An error of the abort itself is only logged."""
         try:
             await self.abort_transaction()
         except ClientError as error:
             LOGGER.warning("the transaction could not be aborted: %s", error)
 
-    # What the calls have in common
+    # Shared by the calls
 
-    def _transactions(self) -> Transactor:
-        if self._transactor is None or self._transaction is None:
+    def _transactions(self) -> TransactionClient:
+        if self._transaction_client is None or self._transaction is None:
             raise WrongState("the producer has no transactions", hint="give it a transactional.id")
-        return self._transactor
+        return self._transaction_client
 
     def _check_open(self) -> None:
         if self._closing is not None:
@@ -365,15 +365,15 @@ class Producer:
             raise WrongState("the producer is not open", hint="use it in `async with`, or await open() first")
 
     def _guard(self) -> None:
-        """Raise unless a batch may be begun."""
+        """Raise if no batch may be begun now."""
         if self._closing is not None:
             raise Closed("the producer is closed", hint="make another")
         if self._identity is not None and self._identity.fatal is not None:
-            raise again(self._identity.fatal)
+            raise repeated_error(self._identity.fatal)
         if self._transaction is not None:
-            self._transaction.check("send", State.OPEN)
+            self._transaction.check("send", TransactionState.IN_TRANSACTION)
 
-    async def _append_patiently(
+    async def _append_waiting(
         self,
         error: TopicUnknown | BufferFull,
         topic: str,
@@ -383,23 +383,23 @@ class Producer:
         timestamp: Time | None,
         headers: RecordHeaders,
     ) -> Delivery:
-        """Take a record that could not be taken at once."""
+        """Wait for metadata or for room in the buffer, and append a record."""
         accumulator, loop = self._accumulator, asyncio.get_running_loop()
-        deadline = loop.time() + self._terms.block_s
+        deadline = loop.time() + self._config.block_s
         while True:
             self._check_open()
             if loop.time() >= deadline:
                 raise error
             if isinstance(error, BufferFull):
-                await self._await_room(accumulator.lacking, deadline, error)
+                await self._await_buffer(accumulator.missing_bytes, deadline, error)
             else:
                 await self._await_topic(topic, partition, deadline, error)
             try:
                 return accumulator.append(topic, value, key, partition, timestamp, headers)
-            except (TopicUnknown, BufferFull) as again:
-                error = again
+            except (TopicUnknown, BufferFull) as repeated_error:
+                error = repeated_error
             finally:
-                # Set aside by `_await_room`, and not needed where another has begun a batch meanwhile.
+                # `_await_buffer` reserved these bytes. They are not needed if another call has begun a batch meanwhile.
                 accumulator.give_back()
 
     async def _await_topic(
@@ -412,29 +412,29 @@ class Producer:
         if partition < 0:
             raise error
         # The topic may have grown.
-        await asyncio.sleep(min(self._terms.retry_backoff_s, max(deadline - loop.time(), 0)))
+        await asyncio.sleep(min(self._config.retry_backoff_s, max(deadline - loop.time(), 0)))
         if loop.time() >= deadline:
             raise error
         with suppress(TimedOut):
             await self._cluster.refresh([name])
 
-    async def _await_room(self, size: int, deadline: float, error: BufferFull) -> None:
-        """Wait in line for the bytes of a batch, while nothing lingers, and set them aside for the next."""
-        memory, loop = self._accumulator.memory, asyncio.get_running_loop()
+    async def _await_buffer(self, size: int, deadline: float, error: BufferFull) -> None:
+        """Wait for the bytes of a batch, and reserve them for the next one. No batch lingers meanwhile."""
+        buffer_pool, loop = self._accumulator.buffer_pool, asyncio.get_running_loop()
         future: asyncio.Future[bool] = loop.create_future()
-        claim = memory.queue(size, partial(_resolve, future, True))
+        request = buffer_pool.enqueue(size, partial(_resolve, future, True))
         timer = loop.call_at(deadline, _resolve, future, False)
-        self._sender.hurry()
+        self._sender.suspend_linger()
         try:
             if not await future:
                 raise error
         except BaseException:
-            memory.leave(claim)
+            buffer_pool.cancel(request)
             raise
         finally:
             timer.cancel()
-            self._sender.relax()
-        self._accumulator.granted = claim.size
+            self._sender.resume_linger()
+        self._accumulator.reserved_bytes = request.size
 
 
 def _resolve(future: "asyncio.Future[bool]", outcome: bool) -> None:

@@ -1,11 +1,11 @@
-"""Sends what is ready, whenever something has changed, and hands the answers on.
+"""Sends the batches that are ready, and passes responses on.
 
-One turn of the sender does everything that can be done now: it is called by the loop, never waits, and sets an alarm
-for the next thing that time alone will bring about. Whoever changes something calls `wake`.
+One run of the sender does everything that can be done now. The event loop calls it, it never waits, and it sets a timer
+for the next point in time at which something has to be done. Code that changes something calls `wake`.
 
-W1  A broker has at most `max.in.flight.requests.per.connection` requests of ours without an answer.
-W2  A request that is not answered within `request.timeout.ms` costs the connection, since answers come in order.
-W3  A broker that asks for patience is left in peace for that long.
+W1  A broker has at most `max.in.flight.requests.per.connection` requests of this producer without a response.
+W2  If a response does not come within `request.timeout.ms`, the connection is closed, since responses come in order.
+W3  Nothing is sent to a broker while it throttles this client (throttle_time_ms).
 """
 
 import asyncio
@@ -18,28 +18,28 @@ from ottla.channel.link import LinkLost
 from ottla.client.cluster import Cluster
 from ottla.client.errors import ClientError, Closed, Unsupported
 from ottla.client.producer.accumulator import Accumulator
-from ottla.client.producer.answers import Answers
-from ottla.client.producer.batch import Batch
-from ottla.client.producer.courier import Courier
-from ottla.client.producer.identity import Identity
-from ottla.client.producer.lane import Lane
-from ottla.client.producer.parcel import Parcel, pack
-from ottla.client.producer.schedule import NEVER
-from ottla.client.producer.settlement import Answer, Settlement
-from ottla.client.producer.tally import Statistics
-from ottla.client.producer.terms import Terms
-from ottla.client.producer.transaction import State, Transaction
+from ottla.client.producer.batch import ProducerBatch
+from ottla.client.producer.batch_completion import BatchCompletion, BatchResponse
+from ottla.client.producer.config import ProducerConfig
+from ottla.client.producer.destination_broker import DestinationBroker
+from ottla.client.producer.identity import ProducerIdentity
+from ottla.client.producer.in_flight_request import InFlightRequest, build_request
+from ottla.client.producer.partition_queue import PartitionQueue
+from ottla.client.producer.response_handler import ResponseHandler
+from ottla.client.producer.send_schedule import NEVER
+from ottla.client.producer.statistics import Statistics
+from ottla.client.producer.transaction import ProducerTransaction, TransactionState
 from ottla.wire.compression import Codec
 from ottla.wire.errors import ErrorCode, ProtocolError
 from ottla.wire.messages.produce import ProduceResponse
 
 if TYPE_CHECKING:
-    from ottla.client.producer.transactor import Transactor
+    from ottla.client.producer.transaction_client import TransactionClient
 
 LOGGER = logging.getLogger("ottla.client")
 
-# Loops may round what is shorter down to nothing, and would come back too early, again and again.
-_ALARM_SECONDS_MIN = 0.001
+# Event loops may round shorter times down to zero, and would call too early.
+_TIMER_SECONDS_MIN = 0.001
 
 
 class Sender:
@@ -47,179 +47,190 @@ class Sender:
 
     def __init__(
         self,
-        terms: Terms,
+        config: ProducerConfig,
         cluster: Cluster,
         accumulator: Accumulator,
-        settlement: Settlement,
+        completion: BatchCompletion,
         statistics: Statistics,
         clock: Callable[[], float],
     ) -> None:
-        self._terms = terms
+        self._config = config
         self._clock = clock
-        self._timeout_s = terms.request_timeout_ms / 1000
+        self._timeout_s = config.request_timeout_ms / 1000
         self._cluster = cluster
         self._accumulator = accumulator
         self._schedule = accumulator.schedule
-        self._settlement = settlement
-        self._answers = Answers(cluster, settlement, statistics, terms)
+        self._completion = completion
+        self._response_handler = ResponseHandler(cluster, completion, statistics, config)
         self._statistics = statistics
-        self._identity: Identity | None = None
-        self._transaction: Transaction | None = None
-        self._transactor: Transactor | None = None
-        self._couriers: dict[int, Courier] = {}
+        self._identity: ProducerIdentity | None = None
+        self._transaction: ProducerTransaction | None = None
+        self._transaction_client: TransactionClient | None = None
+        self._brokers: dict[int, DestinationBroker] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._turn_due: asyncio.Handle | None = None
-        self._alarm: asyncio.TimerHandle | None = None
-        self._alarm_at = 0.0
-        self._seeking: asyncio.Task[None] | None = None
+        self._run_handle: asyncio.Handle | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
+        self._refresh_task: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
-    def bear(self, identity: Identity, transaction: Transaction | None, transactor: "Transactor") -> None:
-        """Have what is sent bear the numbers of an idempotent producer."""
-        self._identity, self._transaction, self._transactor = identity, transaction, transactor
+    def set_idempotence(
+        self,
+        identity: ProducerIdentity,
+        transaction: ProducerTransaction | None,
+        transaction_client: "TransactionClient",
+    ) -> None:
+        """Number the batches as an idempotent producer."""
+        self._identity, self._transaction, self._transaction_client = (
+            identity,
+            transaction,
+            transaction_client,
+        )
 
-    # Turns
+    # Runs
 
     def open(self) -> None:
-        """Begin, on the running loop."""
+        """Start on the running event loop."""
         self._loop = asyncio.get_running_loop()
-        self._cluster.listen(self._learn)
-        self._learn()
+        self._cluster.add_listener(self._on_metadata)
+        self._on_metadata()
         self.wake()
 
     def wake(self) -> None:
-        """Have a turn soon."""
-        if self._turn_due is None and self._loop is not None and not self._closed:
-            self._turn_due = self._loop.call_soon(self._turn)
+        """Run soon."""
+        if self._run_handle is None and self._loop is not None and not self._closed:
+            self._run_handle = self._loop.call_soon(self._run)
 
-    def _ring(self) -> None:
-        self._alarm = None
+    def _on_timer(self) -> None:
+        self._timer = None
         self.wake()
 
-    def _turn(self) -> None:
-        self._turn_due = None
-        self._accumulator.pressing = False
+    def _run(self) -> None:
+        self._run_handle = None
+        self._accumulator.has_full_batch = False
         try:
-            self._work()
+            self._run_once()
         except Exception:
-            # Nobody else would ever give it another turn.
+            # Without this the sender would never run again.
             LOGGER.exception("the sender failed, and goes on")
             assert self._loop is not None
-            self._loop.call_later(self._terms.retry_backoff_s, self.wake)
+            self._loop.call_later(self._config.retry_backoff_s, self.wake)
 
-    def _work(self) -> None:
+    def _run_once(self) -> None:
         now = self._clock()
         self._schedule.advance(now)
-        self._settlement.expire(now)
-        for courier in self._couriers.values():
-            if courier.in_flight and courier.in_flight[0].at + self._timeout_s <= now:
-                self._hang_up(courier)
-        if self._identity is not None and not self._prepare(self._identity, now):
+        self._completion.expire(now)
+        for broker in self._brokers.values():
+            if broker.in_flight and broker.in_flight[0].sent_at + self._timeout_s <= now:
+                self._disconnect(broker)
+        if self._identity is not None and not self._prepare_identity(self._identity, now):
             return
         for node in self._schedule.nodes():
-            self._serve(self._courier(node), now)
-        if self._schedule.homeless and self._seeking is None:
-            self._seeking = self._start(self._seek({lane.topic for lane in self._schedule.homeless}))
-        self._set_alarm(now)
+            self._send_ready(self._broker(node), now)
+        if self._schedule.leaderless and self._refresh_task is None:
+            self._refresh_task = self._start(
+                self._refresh_metadata({queue.topic for queue in self._schedule.leaderless})
+            )
+        self._set_timer(now)
 
-    def _set_alarm(self, now: float) -> None:
+    def _set_timer(self, now: float) -> None:
         assert self._loop is not None
-        soonest = min(self._schedule.next_time(), self._accumulator.pending.next_time())
-        for courier in self._couriers.values():
-            if courier.in_flight:
-                soonest = min(soonest, courier.in_flight[0].at + self._timeout_s)
+        soonest = min(self._schedule.next_time(), self._accumulator.incomplete.next_time())
+        for broker in self._brokers.values():
+            if broker.in_flight:
+                soonest = min(soonest, broker.in_flight[0].sent_at + self._timeout_s)
             if (
-                courier.stuck_since is not None
-                and courier.peer is not None
-                and courier.peer.muted_until > now
+                broker.blocked_since is not None
+                and broker.connection is not None
+                and broker.connection.throttled_until > now
             ):
-                soonest = min(soonest, courier.peer.muted_until)
-        if soonest == NEVER or (self._alarm is not None and self._alarm_at <= soonest):
+                soonest = min(soonest, broker.connection.throttled_until)
+        if soonest == NEVER or (self._timer is not None and self._timer_at <= soonest):
             return
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self._alarm_at = soonest
-        self._alarm = self._loop.call_later(max(soonest - now, _ALARM_SECONDS_MIN), self._ring)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = soonest
+        self._timer = self._loop.call_later(max(soonest - now, _TIMER_SECONDS_MIN), self._on_timer)
 
-    def _prepare(self, identity: Identity, now: float) -> bool:
-        """See to what has to be before anything may leave; whether something may."""
-        transaction, transactor = self._transaction, self._transactor
-        assert transactor is not None
+    def _prepare_identity(self, identity: ProducerIdentity, now: float) -> bool:
+        """Get the producer id and transaction ready for sending. Return whether anything may be sent."""
+        transaction, transaction_client = self._transaction, self._transaction_client
+        assert transaction_client is not None
         if identity.has_unresolved:
-            for lane, lost in identity.resolve().items():
+            for queue, lost in identity.resolve().items():
                 if lost and transaction is not None:
-                    message = f"records for {lane} may or may not be written, and cannot be sent again"
+                    message = f"records for {queue} may or may not be written, and cannot be sent again"
                     transaction.must_abort_if_possible(ClientError(message))
-                self._schedule.poke(lane, now)
+                self._schedule.recheck(queue, now)
         if transaction is not None:
-            if transaction.state is State.DOOMED:
+            if transaction.state is TransactionState.FATAL_ERROR:
                 identity.fatal = identity.fatal or transaction.error
-            elif transaction.state is State.BROKEN and transaction.error is not None:
+            elif transaction.state is TransactionState.ABORTABLE_ERROR and transaction.error is not None:
                 self._accumulator.fail(transaction.error, numbered=False)
         if identity.fatal is not None:
             self._accumulator.fail(identity.fatal)
             return False
         if transaction is None:
             if identity.bump():
-                self._schedule.poke_all(now)
+                self._schedule.recheck_all(now)
             if not identity.producer.is_known:
-                transactor.obtain()
-        elif transaction.new:
-            transactor.add_partitions()
+                transaction_client.request_producer_id()
+        elif transaction.to_add:
+            transaction_client.add_partitions()
         return True
 
     # Sending
 
-    def _courier(self, node: int) -> Courier:
-        courier = self._couriers.get(node)
-        if courier is None:
-            courier = self._couriers[node] = Courier(node)
-        return courier
+    def _broker(self, node: int) -> DestinationBroker:
+        broker = self._brokers.get(node)
+        if broker is None:
+            broker = self._brokers[node] = DestinationBroker(node)
+        return broker
 
     def is_slow(self, node: int) -> bool:
         """Whether a broker has kept batches waiting for longer than `partitioner.availability.timeout.ms`."""
-        courier = self._couriers.get(node)
-        if not self._terms.availability_s or courier is None or courier.stuck_since is None:
+        broker = self._brokers.get(node)
+        if not self._config.availability_s or broker is None or broker.blocked_since is None:
             return False
-        return self._clock() - courier.stuck_since > self._terms.availability_s
+        return self._clock() - broker.blocked_since > self._config.availability_s
 
-    def _serve(self, courier: Courier, now: float) -> None:
-        """Send to one broker as much as may be."""
-        terms = self._terms
-        if courier.stuck_since is None:
-            courier.stuck_since = now
-        if not courier.is_connected:
-            if courier.connecting is None:
-                courier.connecting = self._start(self._connect(courier))
+    def _send_ready(self, broker: DestinationBroker, now: float) -> None:
+        """Send as many requests to one broker as allowed."""
+        config = self._config
+        if broker.blocked_since is None:
+            broker.blocked_since = now
+        if not broker.is_connected:
+            if broker.connecting is None:
+                broker.connecting = self._start(self._connect(broker))
             return
-        peer = courier.peer
-        assert peer is not None
-        assert peer.link is not None
-        while len(courier.in_flight) < terms.in_flight_max and peer.muted_until <= now:
-            if not terms.acks and peer.link.is_congested:
-                # Nothing else would ever stop the flow of what nobody answers.
-                self._await_room(courier)
+        connection = broker.connection
+        assert connection is not None
+        assert connection.link is not None
+        while len(broker.in_flight) < config.in_flight_max and connection.throttled_until <= now:
+            if not config.acks and connection.link.is_congested:
+                # With acks=0 there is no other limit on what is sent.
+                self._await_drain(broker)
                 return
-            batches = self._schedule.take(courier.node, terms.request_bytes_max, self, now)
-            courier.stuck_since = None
+            batches = self._schedule.take(broker.node, config.request_bytes_max, self, now)
+            broker.blocked_since = None
             if not batches:
                 return
-            self._send(courier, batches, now)
+            self._send(broker, batches, now)
 
-    def may_leave(self, lane: Lane, batch: Batch) -> bool:
-        """Whether the first batch of a lane may be sent now."""
-        if self._transaction is not None and not self._transaction.may_leave(lane):
+    def may_send(self, queue: PartitionQueue, batch: ProducerBatch) -> bool:
+        """Whether the first batch of a queue may be sent now."""
+        if self._transaction is not None and not self._transaction.may_send(queue):
             return False
-        return self._identity is None or self._identity.may_leave(lane, batch)
+        return self._identity is None or self._identity.may_send(queue, batch)
 
-    def leave(self, lane: Lane, batch: Batch) -> int:
-        """Number and encode a batch that is sent now; return its size."""
+    def prepare_batch(self, queue: PartitionQueue, batch: ProducerBatch) -> int:
+        """Number and encode a batch that is sent now. Return its size."""
         if self._identity is not None:
-            self._identity.leave(lane, batch)
-        terms, statistics = self._terms, self._statistics
+            self._identity.assign_sequence(queue, batch)
+        config, statistics = self._config, self._statistics
         first = not batch.plain_bytes
-        ratio = batch.encode(terms.codec, terms.level, self._transaction is not None)
+        ratio = batch.encode(config.codec, config.level, self._transaction is not None)
         size = len(batch.buffer)
         if first:
             waited = batch.sent_at - batch.created_at
@@ -227,139 +238,150 @@ class Sender:
             statistics.queue_seconds_max = max(statistics.queue_seconds_max, waited)
             statistics.bytes_plain += batch.plain_bytes
             statistics.bytes_compressed += size
-            if terms.codec is not Codec.NONE:
-                lane.road.observe(ratio)
+            if config.codec is not Codec.NONE:
+                queue.topic_queues.observe(ratio)
             if batch.reserved > size:
-                # It will not grow any more.
+                # The batch takes no more records.
                 spare, batch.reserved = batch.reserved - size, size
-                self._accumulator.memory.give(spare)
+                self._accumulator.buffer_pool.deallocate(spare)
         return size
 
-    def _send(self, courier: Courier, batches: list[Batch], now: float) -> None:
-        peer, statistics = courier.peer, self._statistics
-        assert peer is not None
-        assert peer.link is not None
+    def _send(self, broker: DestinationBroker, batches: list[ProducerBatch], now: float) -> None:
+        connection, statistics = broker.connection, self._statistics
+        assert connection is not None
+        assert connection.link is not None
         try:
-            parcel = pack(batches, self._cluster, courier, self._terms, self._transaction, now)
+            in_flight_request = build_request(
+                batches, self._cluster, broker, self._config, self._transaction, now
+            )
             statistics.requests += 1
             statistics.batches_sent += len(batches)
             statistics.bytes_sent += sum(len(batch.buffer) for batch in batches)
-            peer.used_at = now
-            if not self._terms.acks:
-                peer.link.tell(parcel.request, parcel.version)
-                self._settlement.settle_all(batches, Answer(ErrorCode.NONE), now)
+            connection.used_at = now
+            if not self._config.acks:
+                connection.link.tell(in_flight_request.request, in_flight_request.version)
+                self._completion.handle_all(batches, BatchResponse(ErrorCode.NONE), now)
                 return
-            answered = partial(self._answered, courier, parcel)
-            courier.in_flight.append(parcel)
-            peer.link.ask(parcel.request, ProduceResponse, parcel.version, answered)
+            answered = partial(self._answered, broker, in_flight_request)
+            broker.in_flight.append(in_flight_request)
+            connection.link.ask(
+                in_flight_request.request, ProduceResponse, in_flight_request.version, answered
+            )
         except (Unsupported, ProtocolError) as error:
-            if courier.in_flight and courier.in_flight[-1].batches is batches:
-                courier.in_flight.pop()
-            failure = Answer(ErrorCode.UNSUPPORTED_VERSION, error=Unsupported(str(error)))
-            self._settlement.settle_all(batches, failure, now)
+            if broker.in_flight and broker.in_flight[-1].batches is batches:
+                broker.in_flight.pop()
+            failure = BatchResponse(ErrorCode.UNSUPPORTED_VERSION, error=Unsupported(str(error)))
+            self._completion.handle_all(batches, failure, now)
 
-    def _await_room(self, courier: Courier) -> None:
-        """Have a turn when the operating system takes more for a broker."""
-        if courier.connecting is None:
-            courier.connecting = self._start(self._drain(courier))
+    def _await_drain(self, broker: DestinationBroker) -> None:
+        """Run again when the socket of a broker accepts more data."""
+        if broker.connecting is None:
+            broker.connecting = self._start(self._drain(broker))
 
-    async def _drain(self, courier: Courier) -> None:
+    async def _drain(self, broker: DestinationBroker) -> None:
         try:
-            if courier.peer is not None and courier.peer.link is not None:
-                await courier.peer.link.drain()
+            if broker.connection is not None and broker.connection.link is not None:
+                await broker.connection.link.drain()
         finally:
-            courier.connecting = None
+            broker.connecting = None
             self.wake()
 
-    # Answers
+    # Responses
 
-    def _answered(self, courier: Courier, parcel: Parcel, outcome: ProduceResponse | Exception) -> None:
+    def _answered(
+        self,
+        broker: DestinationBroker,
+        in_flight_request: InFlightRequest,
+        outcome: ProduceResponse | Exception,
+    ) -> None:
         if self._closed:
             return
         now = self._clock()
-        if parcel in courier.in_flight:
-            courier.in_flight.remove(parcel)
+        if in_flight_request in broker.in_flight:
+            broker.in_flight.remove(in_flight_request)
         if isinstance(outcome, Exception):
-            self._answers.lost(courier, parcel, outcome, now)
+            self._response_handler.handle_disconnect(broker, in_flight_request, outcome, now)
         else:
-            took = now - parcel.at
+            took = now - in_flight_request.sent_at
             self._statistics.request_seconds += took
             self._statistics.request_seconds_max = max(self._statistics.request_seconds_max, took)
-            self._answers.take(courier, parcel, outcome, now)
+            self._response_handler.handle(broker, in_flight_request, outcome, now)
         self.wake()
 
     # Connections and metadata
 
-    def _hang_up(self, courier: Courier) -> None:
-        if courier.peer is not None and courier.peer.link is not None:
-            courier.timed_out = True
-            courier.peer.link.close(LinkLost("a produce request was not answered in time"))
+    def _disconnect(self, broker: DestinationBroker) -> None:
+        if broker.connection is not None and broker.connection.link is not None:
+            broker.timed_out = True
+            broker.connection.link.close(LinkLost("a produce request was not answered in time"))
 
-    async def _connect(self, courier: Courier) -> None:
+    async def _connect(self, broker: DestinationBroker) -> None:
         try:
-            courier.meet(await self._cluster.links.connected(courier.node))
+            broker.attach(await self._cluster.connections.connected(broker.node))
         except Closed:
             return
         except ClientError:
-            self._cluster.stale()
-            await asyncio.sleep(self._terms.retry_backoff_s)
+            self._cluster.request_refresh()
+            await asyncio.sleep(self._config.retry_backoff_s)
         finally:
-            courier.connecting = None
+            broker.connecting = None
             self.wake()
 
-    async def _seek(self, topics: set[str]) -> None:
-        """Ask for topics of which it is not known who leads them."""
+    async def _refresh_metadata(self, topics: set[str]) -> None:
+        """Refresh the metadata of topics without a known leader."""
         try:
             await self._cluster.refresh(topics)
-            await asyncio.sleep(self._terms.retry_backoff_s)
+            await asyncio.sleep(self._config.retry_backoff_s)
         except ClientError as error:
-            LOGGER.debug("metadata could not be had: %s", error)
-            await asyncio.sleep(self._terms.retry_backoff_s)
+            LOGGER.debug("metadata could not be refreshed: %s", error)
+            await asyncio.sleep(self._config.retry_backoff_s)
         finally:
-            self._seeking = None
+            self._refresh_task = None
             self.wake()
 
-    def _learn(self) -> None:
-        """Take in what the cluster has told."""
+    def _on_metadata(self) -> None:
+        """Use new metadata."""
         now = self._clock()
         topics = self._cluster.topics
         for name, topic in topics.items():
             leaders = topic.leaders if topic.error is ErrorCode.NONE else {}
-            self._accumulator.learn(name, leaders, now, topic.id)
-        for name in [name for name in self._accumulator.roads if name not in topics]:
+            self._accumulator.update_leaders(name, leaders, now, topic.id)
+        for name in [name for name in self._accumulator.topics if name not in topics]:
             self._accumulator.forget(name)
-        for courier in self._couriers.values():
-            courier.peer = None if courier.peer is not None and not courier.is_connected else courier.peer
+        for broker in self._brokers.values():
+            broker.connection = (
+                None if broker.connection is not None and not broker.is_connected else broker.connection
+            )
         self.wake()
 
     # Waiting and ending
 
     async def flush(self) -> None:
-        """Wait until everything that was sent before has ended."""
+        """Wait until all batches that were begun before have ended."""
         assert self._loop is not None
         future: asyncio.Future[None] = self._loop.create_future()
-        self._accumulator.pending.flush(lambda: None if future.done() else future.set_result(None))
-        self.hurry()
+        self._accumulator.incomplete.flush(lambda: None if future.done() else future.set_result(None))
+        self.suspend_linger()
         try:
             await future
         finally:
-            self.relax()
+            self.resume_linger()
 
-    def hurry(self) -> None:
-        """Have nothing linger until `relax`."""
-        self._schedule.hurry(self._clock())
+    def suspend_linger(self) -> None:
+        """Let no batch linger until `resume_linger` is called."""
+        self._schedule.suspend_linger(self._clock())
         self.wake()
 
-    def relax(self) -> None:
-        """Take back a `hurry`."""
-        self._schedule.relax()
+    def resume_linger(self) -> None:
+        """Undo one `suspend_linger`."""
+        self._schedule.resume_linger()
 
     def close(self) -> "list[asyncio.Task[None]]":
-        """Have no more turns; return what is ending."""
+        """Stop running. Return the tasks that are being cancelled."""
         if self._loop is not None and not self._closed:
-            self._cluster.unlisten(self._learn)
+            self._cluster.remove_listener(self._on_metadata)
         self._closed = True
-        for handle in (self._turn_due, self._alarm):
+        for handle in (self._run_handle, self._timer):
             if handle is not None:
                 handle.cancel()
         tasks = [*self._tasks]
@@ -369,8 +391,8 @@ class Sender:
 
     @property
     def in_flight(self) -> int:
-        """How many requests have no answer yet."""
-        return sum(len(courier.in_flight) for courier in self._couriers.values())
+        """How many requests have no response yet."""
+        return sum(len(broker.in_flight) for broker in self._brokers.values())
 
     def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work)

@@ -1,14 +1,14 @@
-"""The numbers of one partition's records, by which a broker tells a repetition from news (KIP-98).
+"""The sequence numbers of one partition, by which a broker finds duplicates (KIP-98).
 
-Q1  Batches are numbered in the order in which they leave the first time, without gaps, from 0 for each identity.
-Q2  `in_flight` are the batches numbered and not ended, in the order of their numbers, whether an answer to them is
-    awaited or they wait to be sent again.
-Q3  Where a batch was given up whose fate is unknown, nothing new is numbered until the fate of all is known.
+Q1  Batches are numbered in the order in which they are first sent, without gaps, from 0 for each producer epoch.
+Q2  `in_flight` has the numbered batches that have not ended, in the order of their numbers. They wait for a response
+    or for a retry.
+Q3  After a batch of unknown outcome has failed, no new batch is numbered until all outcomes are known.
 """
 
 from typing import NamedTuple
 
-from ottla.client.producer.batch import Batch
+from ottla.client.producer.batch import ProducerBatch
 from ottla.wire.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, SEQUENCE_MAX
 
 NONE_ACKED = -1
@@ -16,22 +16,22 @@ EPOCH_MAX = 0x7FFF
 
 
 class ProducerId(NamedTuple):
-    """Who a producer is to brokers; each epoch begins to count anew."""
+    """A producer id with its epoch. Each epoch starts with sequence number 0."""
 
     id: int = NO_PRODUCER_ID
     epoch: int = NO_PRODUCER_EPOCH
 
     @property
     def is_known(self) -> bool:
-        """Whether a broker has given it."""
+        """Whether a broker has assigned it."""
         return self.id != NO_PRODUCER_ID
 
 
-NOBODY = ProducerId()
+UNKNOWN_PRODUCER = ProducerId()
 
 
-class Sequences:
-    """What has been numbered for one partition, and what became of it."""
+class PartitionSequences:
+    """The sequence numbers of one partition."""
 
     __slots__ = (
         "_numbered",
@@ -45,8 +45,8 @@ class Sequences:
 
     def __init__(self) -> None:
         self._numbered = 0
-        self.producer = NOBODY
-        self.in_flight: list[Batch] = []
+        self.producer = UNKNOWN_PRODUCER
+        self.in_flight: list[ProducerBatch] = []
         self.unresolved: int | None = None
         self._restart()
 
@@ -56,14 +56,14 @@ class Sequences:
         self.last_acked_offset = -1
 
     def reset(self) -> None:
-        """Know nothing again."""
-        self.producer = NOBODY
+        """Forget everything."""
+        self.producer = UNKNOWN_PRODUCER
         self.in_flight = []
         self.unresolved = None
         self._restart()
 
-    def number(self, batch: Batch) -> None:
-        """Give a batch that leaves for the first time its numbers."""
+    def number(self, batch: ProducerBatch) -> None:
+        """Number a batch that is sent for the first time."""
         batch.number(*self.producer, self.next)
         self.next = self.next + batch.count & SEQUENCE_MAX
         self._numbered += 1
@@ -71,12 +71,12 @@ class Sequences:
         self.in_flight.append(batch)
 
     @property
-    def behind_oldest(self) -> int:
-        """How many batches were numbered since the oldest in flight was, and with it, whatever became of them."""
+    def numbered_since_oldest(self) -> int:
+        """How many batches were numbered since the oldest one in flight, including it."""
         return self._numbered - self.in_flight[0].ordinal + 1 if self.in_flight else 0
 
     def begin(self, producer: ProducerId) -> None:
-        """Count from 0 as this producer; what is in flight is numbered anew, and says so."""
+        """Start from 0 with this producer id. Batches in flight get new numbers, and are marked as renumbered."""
         self.producer = producer
         acked_offset = self.last_acked_offset
         self._restart()
@@ -87,9 +87,9 @@ class Sequences:
             self.next = self.next + batch.count & SEQUENCE_MAX
         self.unresolved = None
 
-    def acked(self, batch: Batch, base_offset: int) -> None:
-        """Take in that the broker has a batch."""
-        # One that was given up may be answered when this partition counts anew; it is not of this count.
+    def acked(self, batch: ProducerBatch, base_offset: int) -> None:
+        """Handle that the broker has stored a batch."""
+        # A batch of an earlier epoch may be confirmed late. It does not count.
         if (batch.producer_id, batch.producer_epoch) == self.producer:
             if self.last_acked == NONE_ACKED or _follows(batch.last_sequence, self.last_acked):
                 self.last_acked = batch.last_sequence
@@ -97,19 +97,19 @@ class Sequences:
             self.last_acked_offset = max(self.last_acked_offset, base_offset + batch.count - 1)
         self.remove(batch)
 
-    def remove(self, batch: Batch) -> None:
-        """Forget a batch that has ended."""
+    def remove(self, batch: ProducerBatch) -> None:
+        """Remove a batch that has ended."""
         if batch in self.in_flight:
             self.in_flight.remove(batch)
 
-    def replace(self, batch: Batch, parts: list[Batch]) -> None:
-        """Have the parts of a batch stand where it stood."""
+    def replace(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
+        """Replace a batch by its parts."""
         if batch in self.in_flight:
-            place = self.in_flight.index(batch)
-            self.in_flight[place : place + 1] = parts
+            index = self.in_flight.index(batch)
+            self.in_flight[index : index + 1] = parts
 
-    def close_gap(self, batch: Batch) -> None:
-        """Take the numbers of a batch back that the broker has refused: what follows moves up."""
+    def close_gap(self, batch: ProducerBatch) -> None:
+        """Reuse the numbers of a batch that the broker has refused: the batches behind it move up."""
         self.next = self.next - batch.count & SEQUENCE_MAX
         behind = False
         for other in self.in_flight:
@@ -120,16 +120,16 @@ class Sequences:
                 other.renumbered = True
 
     def is_next(self, sequence: int) -> bool:
-        """Whether this number follows the last one that the broker is known to have."""
+        """Whether this number follows the last confirmed one."""
         return sequence == (self.last_acked + 1 & SEQUENCE_MAX)
 
-    def give_up(self, batch: Batch) -> None:
-        """Note that nobody knows whether the broker has this batch, nor will."""
+    def give_up(self, batch: ProducerBatch) -> None:
+        """Note that the outcome of this batch is unknown."""
         following = batch.last_sequence + 1 & SEQUENCE_MAX
         if self.unresolved is None or _follows(following, self.unresolved):
             self.unresolved = following
 
 
 def _follows(one: int, other: int) -> bool:
-    """Whether a number comes after another, in a count that begins again after the largest."""
+    """Whether a number comes after another. Numbers wrap around after the largest."""
     return 0 < (one - other & SEQUENCE_MAX) <= SEQUENCE_MAX // 2

@@ -1,41 +1,42 @@
 """The states of a transactional producer (KIP-98; KIP-890 is version 2).
 
-    UNINITIALIZED --initialize()--> INITIALIZING --ready()--> READY --begin()--> OPEN
+    UNINITIALIZED --initialize()--> INITIALIZING --ready()--> READY --begin()--> IN_TRANSACTION
                                          ^                      ^                 |
                                          |                      |       commit()  |  abort()
                                          |                      |                 v
                                          +---- ended(bump) -----+-- ended() -- COMMITTING, ABORTING
                                                                                   ^
-    OPEN, COMMITTING, INITIALIZING --must_abort()--> BROKEN -----abort()----------+
-    anything --doom()--> DOOMED
+    IN_TRANSACTION, COMMITTING,                                                   |
+    INITIALIZING --must_abort()--> ABORTABLE_ERROR -----abort()-------------------+
+    any state --fail_permanently()--> FATAL_ERROR
 
-X1  In version 1 a partition takes records of a transaction once its coordinator knows that it will; in version 2 the
-    broker of the partition sees to that, and the epoch rises with every transaction.
-X2  BROKEN is left by aborting. DOOMED is never left.
-X3  `started` says whether the coordinator has heard of the transaction: if not, there is nothing to end.
+X1  In version 1 the producer adds a partition at the coordinator before it sends records to it. In version 2 the
+    partition's broker does that, and the epoch rises with every transaction.
+X2  ABORTABLE_ERROR ends with an abort. FATAL_ERROR never ends.
+X3  `started` says whether the coordinator knows of the transaction. If not, there is nothing to end.
 """
 
 import enum
 
 from ottla.client.errors import Aborted, ClientError, Fenced, MustAbort, Refused, WrongState, refused
-from ottla.client.producer.lane import Lane
+from ottla.client.producer.partition_queue import PartitionQueue
 from ottla.wire.errors import ErrorCode
 
 
-class State(enum.Enum):
-    """Where a transactional producer stands; the value is how a sentence says it."""
+class TransactionState(enum.Enum):
+    """The state of a transactional producer. The value completes a sentence in error messages."""
 
     UNINITIALIZED = "has not called init_transactions"
     INITIALIZING = "is in init_transactions"
     READY = "is in no transaction"
-    OPEN = "is in a transaction"
+    IN_TRANSACTION = "is in a transaction"
     COMMITTING = "is committing"
     ABORTING = "is aborting"
-    BROKEN = "has to abort its transaction"
-    DOOMED = "cannot go on"
+    ABORTABLE_ERROR = "has to abort its transaction"
+    FATAL_ERROR = "cannot go on"
 
 
-# A produce answer after which the producer cannot go on, transactional or not.
+# After these produce errors the producer can only be closed.
 FATAL = frozenset(
     {
         ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
@@ -47,24 +48,24 @@ FATAL = frozenset(
 )
 
 
-class Transaction:
-    """What a transactional producer may do now, and which partitions have a part in it."""
+class ProducerTransaction:
+    """The state of a transactional producer, and the partitions of its transaction."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.state = State.UNINITIALIZED
+    def __init__(self, transactional_id: str) -> None:
+        self.transactional_id = transactional_id
+        self.state = TransactionState.UNINITIALIZED
         self.error: ClientError | None = None
         self.is_v2 = False
         self.started = False
-        # Whether the coordinator can hand out another epoch on request, and whether that is needed.
-        self.can_bump = False
-        self.bump_required = False
-        self.new: dict[Lane, None] = {}
-        self.joined: set[Lane] = set()
+        # Whether the coordinator can bump the epoch on request, and whether that is needed.
+        self.can_bump_epoch = False
+        self.epoch_bump_required = False
+        self.to_add: dict[PartitionQueue, None] = {}
+        self.added_partitions: set[PartitionQueue] = set()
 
-    # What the program calls
+    # Calls of the application
 
-    def check(self, call: str, *allowed: State) -> None:
+    def check(self, call: str, *allowed: TransactionState) -> None:
         """Raise unless the producer is in one of these states."""
         if self.state in allowed:
             return
@@ -72,101 +73,110 @@ class Transaction:
         raise WrongState(f"{call}: the producer {self.state.value}", hint=_HINTS.get(self.state, ""))
 
     def check_error(self) -> None:
-        """Raise what stands in the way."""
-        if self.state is State.DOOMED:
+        """Raise the error of the transaction, if there is one."""
+        if self.state is TransactionState.FATAL_ERROR:
             assert self.error is not None
-            raise again(self.error)
-        if self.state is State.BROKEN:
-            message = f"the transaction of {self.name} cannot be committed: {self.error}"
+            raise repeated_error(self.error)
+        if self.state is TransactionState.ABORTABLE_ERROR:
+            message = f"the transaction of {self.transactional_id} cannot be committed: {self.error}"
             raise MustAbort(message, hint="call abort_transaction, and begin anew") from self.error
 
     def begin(self) -> None:
         """Open a transaction."""
-        self.check("begin_transaction", State.READY)
-        self.state = State.OPEN
+        self.check("begin_transaction", TransactionState.READY)
+        self.state = TransactionState.IN_TRANSACTION
 
     def commit(self) -> None:
         """Begin to commit."""
-        self.check("commit_transaction", State.OPEN)
-        self.state = State.COMMITTING
+        self.check("commit_transaction", TransactionState.IN_TRANSACTION)
+        self.state = TransactionState.COMMITTING
 
     def abort(self) -> None:
         """Begin to abort."""
-        self.check("abort_transaction", State.OPEN, State.BROKEN)
-        self.state = State.ABORTING
+        self.check("abort_transaction", TransactionState.IN_TRANSACTION, TransactionState.ABORTABLE_ERROR)
+        self.state = TransactionState.ABORTING
         self.error = None
-        self.new.clear()
+        self.to_add.clear()
 
-    def admit(self, lane: Lane) -> None:
-        """Have a partition take part."""
+    def add_partition(self, queue: PartitionQueue) -> None:
+        """Add a partition to the transaction."""
         if self.is_v2:
-            self.joined.add(lane)
+            self.added_partitions.add(queue)
             self.started = True
-        elif lane not in self.joined:
-            self.new[lane] = None
+        elif queue not in self.added_partitions:
+            self.to_add[queue] = None
 
-    # What becomes of it
+    # Outcomes
 
     @property
     def is_completing(self) -> bool:
-        """Whether everything is to leave at once."""
-        return self.state is State.COMMITTING or self.state is State.ABORTING
+        """Whether the transaction is being committed or aborted."""
+        return self.state is TransactionState.COMMITTING or self.state is TransactionState.ABORTING
 
     @property
     def is_ongoing(self) -> bool:
         """Whether there is a transaction that has not ended."""
-        return self.is_completing or self.state is State.OPEN or self.state is State.BROKEN
+        return (
+            self.is_completing
+            or self.state is TransactionState.IN_TRANSACTION
+            or self.state is TransactionState.ABORTABLE_ERROR
+        )
 
-    def may_leave(self, lane: Lane) -> bool:
-        """Whether a partition's records may be sent."""
-        return lane in self.joined
+    def may_send(self, queue: PartitionQueue) -> bool:
+        """Whether records of a partition may be sent."""
+        return queue in self.added_partitions
 
     def ended(self) -> None:
-        """Take in that the transaction is over."""
-        self.state = State.INITIALIZING if self.bump_required else State.READY
+        """Handle the end of the transaction."""
+        self.state = TransactionState.INITIALIZING if self.epoch_bump_required else TransactionState.READY
         self.error = None
         self.started = False
-        self.bump_required = False
-        self.new.clear()
-        self.joined.clear()
+        self.epoch_bump_required = False
+        self.to_add.clear()
+        self.added_partitions.clear()
 
     def must_abort(self, error: ClientError) -> None:
-        """Take in what makes it impossible to commit."""
-        if self.state is State.ABORTING or self.state is State.DOOMED:
+        """Handle an error after which the transaction can only be aborted."""
+        if self.state is TransactionState.ABORTING or self.state is TransactionState.FATAL_ERROR:
             return
-        if self.state in (State.OPEN, State.COMMITTING, State.BROKEN, State.INITIALIZING):
-            self.state = State.BROKEN
+        if self.state in (
+            TransactionState.IN_TRANSACTION,
+            TransactionState.COMMITTING,
+            TransactionState.ABORTABLE_ERROR,
+            TransactionState.INITIALIZING,
+        ):
+            self.state = TransactionState.ABORTABLE_ERROR
             self.error = error
 
     def must_abort_if_possible(self, error: ClientError) -> None:
-        """The same after numbers were lost, which only another epoch helps against."""
-        if not self.can_bump and not self.is_v2:
-            self.doom(error)
+        """The same after lost sequence numbers, which need a new epoch. Without one the error is fatal."""
+        if not self.can_bump_epoch and not self.is_v2:
+            self.fail_permanently(error)
             return
         if not self.is_v2:
-            self.bump_required = True
+            self.epoch_bump_required = True
         self.must_abort(error)
 
-    def doom(self, error: ClientError) -> None:
-        """Take in what makes it impossible to go on."""
-        if self.state is not State.DOOMED:
-            self.state = State.DOOMED
+    def fail_permanently(self, error: ClientError) -> None:
+        """Handle an error after which the producer can only be closed."""
+        if self.state is not TransactionState.FATAL_ERROR:
+            self.state = TransactionState.FATAL_ERROR
             self.error = error
 
     def batch_failed(self, error: ClientError, code: ErrorCode | None) -> None:
-        """Take in that records of the transaction were not written."""
+        """Handle records of the transaction that were not written."""
         if isinstance(error, Aborted):
             return
         if code in FATAL:
-            self.doom(error)
+            self.fail_permanently(error)
             return
-        if self.can_bump and not self.is_v2 and not self.is_completing:
-            self.bump_required = True
+        if self.can_bump_epoch and not self.is_v2 and not self.is_completing:
+            self.epoch_bump_required = True
         self.must_abort(error)
 
 
-def again(error: ClientError) -> ClientError:
-    """Return an error to be raised once more, in another place."""
+def repeated_error(error: ClientError) -> ClientError:
+    """Return a copy of an error, to be raised again."""
     if isinstance(error, Fenced | Refused):
         new: ClientError = refused(error.code, about="the producer cannot go on")
     else:
@@ -176,10 +186,10 @@ def again(error: ClientError) -> ClientError:
 
 
 _HINTS = {
-    State.UNINITIALIZED: "call init_transactions once, before anything else",
-    State.INITIALIZING: "call init_transactions again, and wait for it",
-    State.READY: "call begin_transaction first",
-    State.OPEN: "commit or abort the transaction first",
-    State.COMMITTING: "call commit_transaction again, and wait for it",
-    State.ABORTING: "call abort_transaction again, and wait for it",
+    TransactionState.UNINITIALIZED: "call init_transactions once, before anything else",
+    TransactionState.INITIALIZING: "call init_transactions again, and wait for it",
+    TransactionState.READY: "call begin_transaction first",
+    TransactionState.IN_TRANSACTION: "commit or abort the transaction first",
+    TransactionState.COMMITTING: "call commit_transaction again, and wait for it",
+    TransactionState.ABORTING: "call abort_transaction again, and wait for it",
 }

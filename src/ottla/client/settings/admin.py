@@ -1,4 +1,4 @@
-"""What an admin client can be told."""
+"""The settings of an admin client."""
 
 from dataclasses import replace
 

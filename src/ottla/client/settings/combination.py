@@ -1,6 +1,6 @@
 """Settings that are fine alone but not together, and those that follow from others, as Kafka's clients have them.
 
-Each function takes all values, and the names that somebody gave, and changes the values in place or raises.
+Each function takes all values, and the names that were given, and changes the values in place or raises.
 """
 
 import itertools
@@ -75,7 +75,7 @@ def _combine_connection(values: Values, given: Given) -> None:
         hint = "leave security.protocol at PLAINTEXT, and point the client at a plaintext listener"
         raise _refused("TLS and SASL are not there yet", "security.protocol", hint)
     if "reconnect.backoff.ms" in given and "reconnect.backoff.max.ms" not in given:
-        # A pause that somebody chose does not grow unless they say how far.
+        # A pause that was set explicitly does not grow, unless its limit was set too.
         values["reconnect.backoff.max.ms"] = values["reconnect.backoff.ms"]
     for name in ("retry.backoff", "socket.connection.setup.timeout"):
         if values[f"{name}.ms"] > values[f"{name}.max.ms"]:

@@ -1,4 +1,4 @@
-"""What a consumer, or a share consumer, can be told."""
+"""The settings of a consumer and a share consumer."""
 
 from dataclasses import replace
 

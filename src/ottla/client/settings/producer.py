@@ -1,4 +1,4 @@
-"""What a producer can be told."""
+"""The settings of a producer."""
 
 from ottla.client.settings.connection import CONNECTION_SETTINGS, changed
 from ottla.client.settings.security import SECURITY_SETTINGS

@@ -1,10 +1,10 @@
-"""From what a program gives to the typed values a client works with.
+"""Resolves the settings that an application gives into typed values.
 
-Laws
+Invariants
 1  A value may be given as Python has it or as text; text is read as Kafka reads it. None means not given.
 2  A keyword goes before the same name in the mapping. A keyword is Kafka's name with underscores for the dots.
-3  What cannot be is refused before anything is connected: SettingError, with what to do as a note.
-4  A name of Kafka's that has no effect here is accepted, and said so in one line of the log.
+3  An invalid value raises SettingError before any connection is made. A note says what to do.
+4  A setting of Kafka that has no effect here is accepted. One line in the log says so.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,8 +43,8 @@ _JAVA_CONSUMER = "org.apache.kafka.clients.consumer."
 _INTEGERS = {Type.SHORT: 16, Type.INT: 32, Type.LONG: 64}
 
 
-class Settings(Mapping[str, Any]):
-    """The typed value of every setting of a client, under Kafka's names. `given` are those that somebody chose."""
+class ClientSettings(Mapping[str, Any]):
+    """The typed value of every setting of a client, under Kafka's names. `given` are those that the application set."""
 
     __slots__ = ("_values", "given", "kind")
 
@@ -64,7 +64,7 @@ class Settings(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         chosen = ", ".join(f"{name}={self._values[name]!r}" for name in sorted(self.given))
-        return f"Settings({self.kind}: {chosen})"
+        return f"ClientSettings({self.kind}: {chosen})"
 
 
 def resolve(
@@ -72,7 +72,7 @@ def resolve(
     bootstrap: str | Sequence[str] | None = None,
     given: Mapping[str, Any] | None = None,
     keywords: Mapping[str, Any] | None = None,
-) -> Settings:
+) -> ClientSettings:
     """Return the settings of a producer, consumer, share consumer or admin client; SettingError says what is wrong."""
     try:
         return _resolve(kind, bootstrap, given or {}, keywords or {})
@@ -84,7 +84,7 @@ def resolve(
 
 def _resolve(
     kind: str, bootstrap: str | Sequence[str] | None, given: Mapping[str, Any], keywords: Mapping[str, Any]
-) -> Settings:
+) -> ClientSettings:
     table = TABLES[kind]
     own = OWN.get(kind, frozenset())
     chosen: dict[str, Any] = {}
@@ -113,11 +113,16 @@ def _resolve(
             values[name] = deserializer(values[name], name)
     combine(kind, values, frozenset(chosen))
     _warn(kind, table, chosen)
-    return Settings(kind, values, frozenset(chosen))
+    return ClientSettings(kind, values, frozenset(chosen))
 
 
 def _take(
-    kind: str, table: Mapping[str, Setting], own: frozenset[str], name: str, value: Any, chosen: dict[str, Any]
+    kind: str,
+    table: Mapping[str, Setting],
+    own: frozenset[str],
+    name: str,
+    value: Any,
+    chosen: dict[str, Any],
 ) -> None:
     if name.startswith("config.providers."):
         name = "config.providers"

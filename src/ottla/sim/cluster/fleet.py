@@ -11,8 +11,8 @@ from zlib import crc32
 from ottla.client.admin.admin import Admin
 from ottla.client.consumer.consumer import Consumer
 from ottla.client.consumer.share.consumer import ShareConsumer
-from ottla.client.doors import Doors
 from ottla.client.producer.producer import Producer
+from ottla.client.system_interfaces import SystemInterfaces
 from ottla.sim.cluster.clock import SimClock
 from ottla.sim.cluster.fabric import Fabric
 from ottla.sim.cluster.history import History, Place
@@ -92,7 +92,7 @@ class Client:
         self.process = Process(fleet.timeline, f"{name}/{life}")
         seed = crc32(f"{fleet.seed} {name} {life}".encode())
         self.entropy = SeededEntropy(seed)
-        self._doors = Doors(
+        self._interfaces = SystemInterfaces(
             SimNetwork(fleet.fabric, self.process, self.host), self.entropy, SimClock(fleet.timeline)
         )
 
@@ -113,13 +113,13 @@ class Client:
 
     def producer(self, **settings: Any) -> Producer:
         """A producer that waits for all replicas, and sends at once."""
-        kind: type[Producer] = type("Producer", (Producer,), {"_doors": self._doors})
+        kind: type[Producer] = type("Producer", (Producer,), {"_interfaces": self._interfaces})
         given = {"acks": "all", "linger.ms": 0, "delivery.timeout.ms": 20_000, "max.block.ms": 15_000}
         return kind(_BOOTSTRAP, self._settings("producer", given | settings))
 
     def consumer(self, **settings: Any) -> Consumer:
         """A consumer that begins at the beginning, and commits when it is told to."""
-        kind: type[Consumer] = type("Consumer", (Consumer,), {"_doors": self._doors})
+        kind: type[Consumer] = type("Consumer", (Consumer,), {"_interfaces": self._interfaces})
         given = {
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
@@ -131,13 +131,13 @@ class Client:
 
     def share_consumer(self, **settings: Any) -> ShareConsumer:
         """A member of a share group that says of each record what became of it."""
-        kind: type[ShareConsumer] = type("ShareConsumer", (ShareConsumer,), {"_doors": self._doors})
+        kind: type[ShareConsumer] = type("ShareConsumer", (ShareConsumer,), {"_interfaces": self._interfaces})
         given = {"share.acknowledgement.mode": "explicit", "fetch.max.wait.ms": 500, "max.poll.records": 8}
         return kind(_BOOTSTRAP, self._settings("share", given | settings))
 
     def admin(self) -> Admin:
         """An admin client."""
-        kind: type[Admin] = type("Admin", (Admin,), {"_doors": self._doors})
+        kind: type[Admin] = type("Admin", (Admin,), {"_interfaces": self._interfaces})
         return kind(_BOOTSTRAP, self._settings("admin", {}))
 
     def _settings(self, kind: str, given: dict[str, Any]) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from contextlib import suppress
 
 from ottla.client.cluster import Cluster
 from ottla.client.errors import ClientError, TimedOut, TopicUnknown
-from ottla.client.producer.batch import Batch
-from ottla.client.producer.offsets import GroupMember
-from ottla.client.producer.parts import Parts
-from ottla.client.producer.transactor import Transactor
+from ottla.client.producer.batch import ProducerBatch
+from ottla.client.producer.parts import ProducerParts
+from ottla.client.producer.transaction_client import TransactionClient
+from ottla.client.producer.transaction_offsets import GroupMember
 from ottla.client.record import OffsetAndMetadata, TopicPartition
-from ottla.client.settings.resolve import Settings
+from ottla.client.settings.resolve import ClientSettings
 from ottla.spark.sink.encoding import Sealed
 
 # No more than this is on its way at a time: what waits longer than `delivery.timeout.ms` fails.
@@ -26,31 +26,31 @@ Ends = dict[TopicPartition, int]
 class Carrier:
     """Takes batches to their partitions."""
 
-    def __init__(self, settings: Settings, cluster: Cluster) -> None:
-        self._parts = Parts.of(settings, cluster)
+    def __init__(self, settings: ClientSettings, cluster: Cluster) -> None:
+        self._parts = ProducerParts.of(settings, cluster)
         self._cluster = cluster
-        self._block_ms = self._parts.terms.block_s * 1000
-        self.transaction_s = self._parts.terms.transaction_timeout_ms / 1000
+        self._block_ms = self._parts.config.block_s * 1000
+        self.transaction_s = self._parts.config.transaction_timeout_ms / 1000
         self._parts.sender.open()
 
     @property
-    def transactor(self) -> Transactor:
+    def transactor(self) -> TransactionClient:
         """What begins and ends transactions."""
-        assert self._parts.transactor is not None
-        return self._parts.transactor
+        assert self._parts.transaction_client is not None
+        return self._parts.transaction_client
 
     async def carry(self, batches: Iterable[Sealed]) -> Ends:
         """Write batches in their order; return where they end in each partition, or raise what went wrong first."""
-        adopt = self._parts.accumulator.adopt
+        append = self._parts.accumulator.append_encoded
         ends: Ends = {}
-        waiting: list[Batch] = []
+        waiting: list[ProducerBatch] = []
         size = 0
         for topic, partition, filled in batches:
             try:
-                batch = adopt(topic, partition, filled)
+                batch = append(topic, partition, filled)
             except TopicUnknown:
                 await self._cluster.topic(topic, self._block_ms)
-                batch = adopt(topic, partition, filled)
+                batch = append(topic, partition, filled)
             waiting.append(batch)
             size += len(filled.buffer)
             if size >= _UNDER_WAY_BYTES:
@@ -59,13 +59,13 @@ class Carrier:
         await self._settle(waiting, ends)
         return ends
 
-    async def _settle(self, waiting: Iterable[Batch], ends: Ends) -> None:
+    async def _settle(self, waiting: Iterable[ProducerBatch], ends: Ends) -> None:
         await self._parts.sender.flush()
         for batch in waiting:
-            for leaf in batch.leaves():
+            for leaf in batch.final_parts():
                 if leaf.error is not None:
                     raise leaf.error
-                place = leaf.lane.place
+                place = leaf.queue.topic_partition
                 ends[place] = max(ends.get(place, 0), leaf.base_offset + leaf.count)
 
     async def offsets(self, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
@@ -86,7 +86,7 @@ class Carrier:
 
     async def close(self) -> None:
         """End what is under way; connections stay."""
-        transactor = self._parts.transactor
+        transactor = self._parts.transaction_client
         for task in (*self._parts.sender.close(), *(() if transactor is None else transactor.cancel())):
             with suppress(asyncio.CancelledError, ClientError):
                 await task

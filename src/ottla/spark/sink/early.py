@@ -22,8 +22,8 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ottla.client.errors import ClientError
-from ottla.client.joint import begin
-from ottla.client.producer.batch import Filled
+from ottla.client.producer.batch import EncodedRecords
+from ottla.client.shared_task import start_shared
 from ottla.spark.connection import Connection
 from ottla.spark.sink.carrier import Carrier, Ends
 from ottla.spark.sink.checkpoint import here, source_offsets
@@ -79,7 +79,7 @@ def read(letter: bytes) -> Told | None:
         batches = []
         for topic, partition, length, count, first_time, last_time, codec in heads or ():
             buffer = bytearray(letter[place : place + length])
-            filled = Filled(buffer, count, first_time, last_time, Codec(codec))
+            filled = EncodedRecords(buffer, count, first_time, last_time, Codec(codec))
             batches.append(Sealed(topic, partition, filled))
             place += length
     except (ValueError, TypeError, struct.error):
@@ -125,7 +125,7 @@ class Early:
             self._next += 1
         # One after another: whoever waits for news of a topic must not be overtaken.
         if self._queue and (self._rows is None or self._rows.done()):
-            self._rows = begin(self._write())
+            self._rows = start_shared(self._write())
             self._work.append(self._rows)
 
     def has(self, marker: Marker | None, tokens: Collection[str]) -> bool:
@@ -142,13 +142,13 @@ class Early:
         if not self.is_begun:
             self._carrier.transactor.begin()
             self.is_begun = True
-            self._work.append(begin(self._commit_offsets()))
+            self._work.append(start_shared(self._commit_offsets()))
             self._timer = asyncio.get_running_loop().call_later(_PATIENCE_S, self._spoil)
 
     def _spoil(self) -> None:
         self._is_spoilt = True
         if self.is_begun and self._abort is None:
-            self._abort = begin(self._end())
+            self._abort = start_shared(self._end())
 
     async def settled(self) -> Ends:
         """Wait until everything is written; return where the rows end, or raise what went wrong first."""

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ottla.client.errors import RecordTooLarge
-from ottla.client.producer.batch import Filled
-from ottla.client.producer.terms import Terms
+from ottla.client.producer.batch import EncodedRecords
+from ottla.client.producer.config import ProducerConfig
 from ottla.spark.sink.partitioning import Partitioning, Target
 from ottla.spark.sink.refusal import WrongColumns
 from ottla.spark.sink.rows import Rows, rows_of
@@ -34,7 +34,7 @@ class Sealed(NamedTuple):
 
     topic: str
     partition: int
-    filled: Filled
+    filled: EncodedRecords
 
 
 class Encoder:
@@ -45,7 +45,7 @@ class Encoder:
 
     def __init__(
         self,
-        terms: Terms,
+        terms: ProducerConfig,
         batch_bytes: int,
         topic: str | None,
         partitioning: Partitioning,
@@ -125,7 +125,7 @@ class Encoder:
             records = encoded.data[bounds[number] : bounds[number + 1]]
             buffer = bytearray(_EMPTY_HEADER)
             buffer += compress(codec, records, level) if codec else records
-            filled = Filled(
+            filled = EncodedRecords(
                 buffer,
                 counts[number],
                 int(encoded.base_timestamps[number]),

@@ -19,9 +19,9 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ottla.client.admin.asking import GROUP
 from ottla.client.admin.configs import Configs, Resource
 from ottla.client.admin.offsets import Offsets
+from ottla.client.admin.request_router import GROUP
 from ottla.client.errors import ClientError
 from ottla.client.record import OffsetAndMetadata, TopicPartition
 from ottla.spark.connection import Connection

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ottla.client.settings.honoured import EVERYBODYS
 from ottla.client.settings.producer import PRODUCER
-from ottla.client.settings.resolve import Settings, resolve
+from ottla.client.settings.resolve import ClientSettings, resolve
 from ottla.metadata.settings.error import SettingError, closest
 from ottla.spark.sink.refusal import LOGGER, OptionError
 
@@ -158,7 +158,7 @@ class SinkOptions:
         """Whether rows are written in transactions."""
         return self.guarantee is Guarantee.EXACTLY_ONCE
 
-    def settings(self, transactional_id: str | None = None, timeout_ms: int | None = None) -> Settings:
+    def settings(self, transactional_id: str | None = None, timeout_ms: int | None = None) -> ClientSettings:
         """Return the settings of a producer with these options, and with transactions if it has an id."""
         more: dict[str, object] = {}
         if transactional_id is not None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary, ref
 
 from ottla.client.errors import ClientError
-from ottla.client.settings.resolve import Settings
+from ottla.client.settings.resolve import ClientSettings
 from ottla.spark.connection import Connection
 from ottla.spark.sink.carrier import Carrier
 from ottla.spark.sink.early import Early, box_of, read
@@ -59,7 +59,7 @@ class Sessions:
         self._shared: dict[Key, int] = {}
         self._late: dict[Key, int] = {}
 
-    async def take(self, settings: Settings, marker: Marker | None) -> Kept | None:
+    async def take(self, settings: ClientSettings, marker: Marker | None) -> Kept | None:
         """Return a carrier that may go on with this batch, if one is kept."""
         kept = self._kept.pop(_key(settings), None)
         if kept is None:
@@ -70,7 +70,7 @@ class Sessions:
         return None
 
     async def keep(
-        self, settings: Settings, carrier: Carrier, last: Marker | None, checkpoint: str | None
+        self, settings: ClientSettings, carrier: Carrier, last: Marker | None, checkpoint: str | None
     ) -> None:
         """Keep a carrier that has ended a batch, or close it."""
         key = _key(settings)
@@ -92,15 +92,15 @@ class Sessions:
                 await oldest.early.drop()
             await oldest.close()
 
-    def is_shared(self, settings: Settings) -> None:
+    def is_shared(self, settings: ClientSettings) -> None:
         """Take in that another process writes in the same name."""
         self._shared[_key(settings)] = _TURNS_WITHOUT
 
-    def was_in_vain(self, settings: Settings) -> None:
+    def was_in_vain(self, settings: ClientSettings) -> None:
         """Take in that a batch was begun early and had to be undone (E6)."""
         self._late[_key(settings)] = _TURNS_LATE
 
-    async def withdraw(self, settings: Settings) -> None:
+    async def withdraw(self, settings: ClientSettings) -> None:
         """Abort what was begun early under a name: its batch has failed."""
         key = _key(settings)
         kept = self._kept.get(key)
@@ -155,5 +155,5 @@ def sessions_of(connection: Connection) -> Sessions:
     return found
 
 
-def _key(settings: Settings) -> Key:
+def _key(settings: ClientSettings) -> Key:
     return tuple(sorted((name, repr(settings[name])) for name in settings.given))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ottla.client.producer.batch import Filled
+from ottla.client.producer.batch import EncodedRecords
 from ottla.spark.sink.encoding import Sealed
 from ottla.world.disk import RealDisk
 from ottla.world.entropy import RealEntropy
@@ -106,7 +106,7 @@ def forget(folders: Iterable[str]) -> None:
 
 def _with(sealed: Sealed, buffer: bytearray) -> Sealed:
     filled = sealed.filled
-    return sealed._replace(filled=Filled(buffer, *filled[1:]))
+    return sealed._replace(filled=EncodedRecords(buffer, *filled[1:]))
 
 
 def local_directory() -> str | None:

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from pyspark import TaskContext
 
 from ottla.client.errors import ClientError
-from ottla.client.producer.terms import Terms
+from ottla.client.producer.config import ProducerConfig
 from ottla.spark.connection import Connection, connected
 from ottla.spark.sink.carrier import Carrier, Ends
 from ottla.spark.sink.early import tell
@@ -104,7 +104,7 @@ def chunks(batches: Iterator[Sealed]) -> Iterator[list[Sealed]]:
 
 def encoder(options: SinkOptions, connection: Connection) -> Encoder:
     """Return what encodes with these options."""
-    terms, clock = Terms.of(options.settings()), RealClock()
+    terms, clock = ProducerConfig.of(options.settings()), RealClock()
 
     def find(name: str) -> Target:
         # What is known may be looked at from here, too: asking the loop costs two changes of threads.

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from ottla.client.admin.offsets import Offsets, OffsetSpec
 from ottla.client.errors import ClientError, Fenced, MustAbort, Refused, TimedOut
 from ottla.client.record import TopicPartition
-from ottla.client.settings.resolve import Settings
+from ottla.client.settings.resolve import ClientSettings
 from ottla.spark.connection import Connection, connected, known
 from ottla.spark.sink.carrier import Carrier, Ends
 from ottla.spark.sink.checkpoint import here
@@ -79,7 +79,7 @@ def withdraw(options: SinkOptions, transactional_id: str) -> None:
 
 
 async def _write_once(
-    settings: Settings, connection: Connection, undertaking: Undertaking, checkpoint: str | None
+    settings: ClientSettings, connection: Connection, undertaking: Undertaking, checkpoint: str | None
 ) -> bool:
     name, marker, sessions = undertaking.transactional_id, undertaking.marker, sessions_of(connection)
     kept = await sessions.take(settings, marker)

@@ -14,11 +14,11 @@ F4  A leader that moved, a broker that went away, an offset refused that is ther
 import asyncio
 from queue import SimpleQueue
 
-from ottla.client.cluster import NO_LEADER, NO_TOPIC_ID, Topic
-from ottla.client.consumer.chunk import Chunk
-from ottla.client.consumer.finder import Finder
-from ottla.client.consumer.parcel import last_of
-from ottla.client.consumer.session import FINAL_EPOCH, NAMES_VERSION, NO_SESSION, PartitionData
+from ottla.client.cluster import NO_LEADER, NO_TOPIC_ID, TopicMetadata
+from ottla.client.consumer.completed_fetch import end_of_last_batch
+from ottla.client.consumer.fetch_session import FINAL_EPOCH, NAMES_VERSION, NO_SESSION, PartitionData
+from ottla.client.consumer.fetched_batches import FetchedBatches
+from ottla.client.consumer.offset_lookup import OffsetLookup
 from ottla.client.errors import ClientError, Closed, Refused, TimedOut, refused
 from ottla.client.record import TopicPartition
 from ottla.spark.connection import Connection
@@ -80,7 +80,7 @@ class Feed:
         self.portions: SimpleQueue[Portion | Exception | None] = SimpleQueue()
         self._cluster = connection.cluster
         self._links = connection.links
-        self._finder = Finder(options.settings, connection.cluster)
+        self._finder = OffsetLookup(options.settings, connection.cluster)
         self._options = options
         self._losses = Losses(options.fails_on_data_loss)
         self._task = task
@@ -129,7 +129,7 @@ class Feed:
                 offset = data
                 self._room.release()
                 continue
-            last = last_of(data.records) if data.records else (offset, -1)
+            last = end_of_last_batch(data.records) if data.records else (offset, -1)
             if last is None:
                 # Not a whole batch: opening it says what is wrong, and there is nothing behind it to be had.
                 self._hand_out(data, offset, offset)
@@ -151,7 +151,9 @@ class Feed:
         checks: bool = self._options.settings["check.crcs"]
         if next_offset > offset:
             self._bytes_each = len(data.records) / (next_offset - offset)
-        self.portions.put(Portion(Chunk(*self._where, data.records, offset, aborted, checks), next_offset))
+        self.portions.put(
+            Portion(FetchedBatches(*self._where, data.records, offset, aborted, checks), next_offset)
+        )
 
     # Asking
 
@@ -167,7 +169,7 @@ class Feed:
                 return await self._out_of_range(offset)
 
         try:
-            return await self._cluster.persist(
+            return await self._cluster.retry_until(
                 attempt, self._options.poll_timeout_ms, f"reading {self._where} at offset {offset}"
             )
         except TimedOut as error:
@@ -194,7 +196,7 @@ class Feed:
         except ClientError as error:
             self._replica = NO_LEADER
             if error.retriable:
-                self._cluster.stale()
+                self._cluster.request_refresh()
             raise
         if data.error_code:
             await self._refused(refused(data.error_code, about=f"reading {self._where} at offset {offset}"))
@@ -205,7 +207,7 @@ class Feed:
             self._check_end(data)
         return data
 
-    def _request(self, topic: Topic, leader_epoch: int, offset: int) -> FetchRequest:
+    def _request(self, topic: TopicMetadata, leader_epoch: int, offset: int) -> FetchRequest:
         settings = self._options.settings
         kind = FetchRequest.FetchTopic
         part = kind.FetchPartition(
@@ -230,7 +232,7 @@ class Feed:
         guess = int((self._task.end - offset) * self._bytes_each * _GENEROUS) + _SPARE_BYTES
         return min(self._bytes_max, guess) if self._bytes_each else self._bytes_max
 
-    async def _topic(self) -> Topic:
+    async def _topic(self) -> TopicMetadata:
         """The topic, if it is the one that the range was planned for."""
         name, wanted = self._task.topic, self._task.topic_id
         try:

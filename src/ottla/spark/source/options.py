@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ottla.client.settings.honoured import EVERYBODYS
-from ottla.client.settings.resolve import Settings, resolve
+from ottla.client.settings.resolve import ClientSettings, resolve
 from ottla.metadata.settings.error import SettingError, closest
 from ottla.spark.source.choice import Choice, assigned, matching, subscribed
 from ottla.spark.source.refusal import LOGGER, OptionError
@@ -93,7 +93,7 @@ class SourceOptions:
     """The options of one read, checked. `starting` and `ending` are None where nobody said; the rest has defaults."""
 
     choice: Choice
-    settings: Settings
+    settings: ClientSettings
     columns: tuple[str, ...]
     starting: Whence | None
     ending: Whence | None
@@ -210,7 +210,7 @@ def _unknown(name: str) -> OptionError:
     )
 
 
-def _settings(kafka: Mapping[str, str], own: Mapping[str, str]) -> Settings:
+def _settings(kafka: Mapping[str, str], own: Mapping[str, str]) -> ClientSettings:
     if not kafka.get("bootstrap.servers", "").strip():
         raise OptionError(
             f"option {_BOOTSTRAP} is missing", hint="give the address of a broker, as in localhost:9092"

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from ottla.client.consumer.arrow import BYTES_MAX
-from ottla.client.consumer.chunk import Chunk, Contents, open_chunk
+from ottla.client.consumer.arrow_records import BYTES_MAX
+from ottla.client.consumer.fetched_batches import FetchedBatches, ReadableBatches, read_batches
 from ottla.client.errors import RecordTooLarge
 from ottla.spark.connection import connected
 from ottla.spark.source.feed import Feed
@@ -72,14 +72,14 @@ def rows_of(portion: Portion, table: Table, end: int) -> Iterator[pa.RecordBatch
         chunk = chunk._replace(start_offset=next_offset)
 
 
-def _opened(chunk: Chunk) -> Contents:
-    contents = open_chunk(chunk, _OPEN_BYTES_MAX)
+def _opened(chunk: FetchedBatches) -> ReadableBatches:
+    contents = read_batches(chunk, _OPEN_BYTES_MAX)
     if isinstance(contents.fault, RecordTooLarge) and not contents.batches:
-        return open_chunk(chunk, BYTES_MAX, 1)
+        return read_batches(chunk, BYTES_MAX, 1)
     return contents
 
 
-def _tabled(contents: Contents, table: Table, end: int) -> pa.RecordBatch | None:
+def _tabled(contents: ReadableBatches, table: Table, end: int) -> pa.RecordBatch | None:
     if not contents.batches:
         return None
     try:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.client.cluster import NO_TOPIC_ID
-from ottla.client.consumer.finder import Finder
+from ottla.client.consumer.offset_lookup import OffsetLookup
 from ottla.client.errors import TimedOut, refused
 from ottla.client.record import TopicPartition
 from ottla.spark.connection import Connection
@@ -50,7 +50,7 @@ class Surveyor:
     def __init__(self, options: SourceOptions, connection: Connection) -> None:
         self._options = options
         self._cluster = connection.cluster
-        self._finder = Finder(options.settings, connection.cluster)
+        self._finder = OffsetLookup(options.settings, connection.cluster)
         self._connection = connection
         self._timeout_ms: float = options.settings["default.api.timeout.ms"]
 
@@ -92,7 +92,7 @@ class Surveyor:
         async def ask() -> MetadataResponse:
             return await self._cluster.ask_any(request, MetadataResponse)
 
-        heard = await self._cluster.persist(ask, self._timeout_ms, "listing topics")
+        heard = await self._cluster.retry_until(ask, self._timeout_ms, "listing topics")
         found = [each.name for each in heard.topics if each.name is not None and not each.is_internal]
         return tuple(sorted(name for name in found if choice.match(name)))
 
@@ -100,7 +100,7 @@ class Surveyor:
         async def ask() -> None:
             await self._cluster.refresh(names, auto_create=False)
 
-        await self._cluster.persist(ask, self._timeout_ms, "asking about topics")
+        await self._cluster.retry_until(ask, self._timeout_ms, "asking about topics")
 
     def _absent(self, names: Iterable[str]) -> list[NothingThere]:
         """Complain of what is not there; what may not be seen is an error at once."""

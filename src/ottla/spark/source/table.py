@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ottla.client.consumer import arrays
-from ottla.client.consumer.chunk import Contents
+from ottla.client.consumer import arrow_arrays as arrays
+from ottla.client.consumer.fetched_batches import ReadableBatches
 from ottla.spark.source.columns import COLUMNS, HEADERS, arrow_schema
 from ottla.spark.source.refusal import Untimely
 from ottla.wire.batch import LOG_APPEND_TIME
@@ -21,7 +21,7 @@ _TIME_MS_MAX = ((1 << 63) - 1) // _MICROSECONDS
 class Source(NamedTuple):
     """What the columns are made of."""
 
-    contents: Contents
+    contents: ReadableBatches
     columns: Columns
     data: pa.Buffer
     size: int
@@ -37,7 +37,7 @@ def _timestamps(source: Source) -> pa.Array:
 def _complain(source: Source, times: Numbers) -> None:
     at = int(np.flatnonzero((times > _TIME_MS_MAX) | (times < -_TIME_MS_MAX))[0])
     raise Untimely(
-        f"the record at offset {source.columns.offsets[at]} of {source.contents.chunk.name} has the timestamp"
+        f"the record at offset {source.columns.offsets[at]} of {source.contents.fetched.name} has the timestamp"
         f" {times[at]}, which is no time in milliseconds that Spark could hold",
         hint="its producer counts in microseconds or less: mend that, or leave timestamp out by the option columns",
     )
@@ -59,9 +59,9 @@ _MAKE: dict[str, Callable[[Source], pa.Array]] = {
     "value": lambda of: arrays.pieces(
         of.data, of.columns.value_starts, of.columns.value_ends, of.columns.value_nulls
     ),
-    "topic": lambda of: arrays.names([of.contents.chunk.topic], [of.size]),
+    "topic": lambda of: arrays.names([of.contents.fetched.topic], [of.size]),
     "partition": lambda of: arrays.numbers(
-        np.full(of.size, of.contents.chunk.partition, np.int32), pa.int32()
+        np.full(of.size, of.contents.fetched.partition, np.int32), pa.int32()
     ),
     "offset": lambda of: arrays.numbers(of.columns.offsets, pa.int64()),
     "timestamp": _timestamps,
@@ -81,13 +81,13 @@ class Table:
         self._make = [_MAKE[name] for name in names]
         self._payloads = not _PAYLOADS.isdisjoint(names)
 
-    def rows(self, contents: Contents, end_offset: int) -> pa.RecordBatch:
+    def rows(self, contents: ReadableBatches, end_offset: int) -> pa.RecordBatch:
         """Return the records from the chunk's start on and before `end_offset`; ProtocolError if they make no sense."""
         columns = decode_columns(contents.batches, contents.bodies, payloads=self._payloads)
         offsets = columns.offsets
         source = Source(contents, columns, pa.py_buffer(columns.data), len(offsets))
         made = pa.RecordBatch.from_arrays([make(source) for make in self._make], schema=self.schema)
         # Batches are fetched whole, whatever offset was asked for, and records lie in the order of their offsets.
-        first = int(np.searchsorted(offsets, contents.chunk.start_offset))
+        first = int(np.searchsorted(offsets, contents.fetched.start_offset))
         last = int(np.searchsorted(offsets, end_offset))
         return made if last - first == len(offsets) else made.slice(first, max(last - first, 0))

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from pyspark.sql.datasource import InputPartition
 
-from ottla.client.consumer.chunk import Chunk
+from ottla.client.consumer.fetched_batches import FetchedBatches
 from ottla.client.record import TopicPartition
 from ottla.spark.source.ranges import OffsetRange
 
@@ -12,7 +12,7 @@ from ottla.spark.source.ranges import OffsetRange
 class Portion(NamedTuple):
     """What one fetch brought, and the offset behind it."""
 
-    chunk: Chunk
+    chunk: FetchedBatches
     end_offset: int
 
 

@@ -9,8 +9,8 @@ import struct
 
 from ottla.client.consumer.assignors.protocol import encode_assignment
 from ottla.client.consumer.consumer import Consumer
-from ottla.client.doors import Doors
 from ottla.client.record import TopicPartition
+from ottla.client.system_interfaces import SystemInterfaces
 from ottla.wire.apis import BY_KEY
 from ottla.wire.batch import build_batch
 from ottla.wire.errors import ErrorCode
@@ -437,7 +437,7 @@ class MiniBroker(Brokers):
 
 def consumer_on(mini, settings=(), **keywords):
     """A consumer that lives on a broker in memory."""
-    kind = type("Wired", (Consumer,), {"_doors": Doors(network=mini)})
+    kind = type("Wired", (Consumer,), {"_interfaces": SystemInterfaces(network=mini)})
     given = {"auto.offset.reset": "earliest"} | QUICK | dict(settings)
     return kind("one:9092", given, **keywords)
 

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ottla.client.consumer.assignors.assignor import MemberSubscription
 from ottla.client.consumer.assignors.protocol import (
     decode_assignment,
-    decode_wish,
+    decode_subscription,
     encode_assignment,
-    encode_wish,
+    encode_subscription,
 )
-from ottla.client.consumer.assignors.spec import Wish
-from ottla.client.consumer.assignors.sticky import Past, decode_past, encode_past
+from ottla.client.consumer.assignors.sticky import PreviousAssignment, decode_previous, encode_previous
 from ottla.client.consumer.assignors.table import ASSIGNORS, chosen, is_cooperative
 from ottla.client.errors import Malformed
 from ottla.client.record import TopicPartition
@@ -28,39 +28,50 @@ def text(assignment):
     return {member: " ".join(f"{t}{n}" for t, n in parts) for member, parts in sorted(assignment.items())}
 
 
-def wishes(*members, topics="ab"):
-    return {member: Wish(tuple(topics)) for member in members}
+def subscriptions(*members, topics="ab"):
+    return {member: MemberSubscription(tuple(topics)) for member in members}
 
 
 def test_range_splits_each_topic_alike():
-    found = ASSIGNORS["range"]().assign(layout(a=3, b=3), wishes("y", "x"))
+    found = ASSIGNORS["range"]().assign(layout(a=3, b=3), subscriptions("y", "x"))
     assert text(found) == {"x": "a0 a1 b0 b1", "y": "a2 b2"}
 
 
 def test_static_members_come_first_whatever_their_ids():
-    members = {"z": Wish(("a",), instance="1"), "a": Wish(("a",), instance="2"), "0": Wish(("a",))}
+    members = {
+        "z": MemberSubscription(("a",), instance="1"),
+        "a": MemberSubscription(("a",), instance="2"),
+        "0": MemberSubscription(("a",)),
+    }
     assert text(ASSIGNORS["range"]().assign(layout(a=3), members)) == {"z": "a0", "a": "a1", "0": "a2"}
 
 
 def test_round_robin_deals_out_one_by_one():
-    found = ASSIGNORS["roundrobin"]().assign(layout(a=3, b=3), wishes("x", "y"))
+    found = ASSIGNORS["roundrobin"]().assign(layout(a=3, b=3), subscriptions("x", "y"))
     assert text(found) == {"x": "a0 a2 b1", "y": "a1 b0 b2"}
 
 
 def test_round_robin_passes_over_those_who_do_not_subscribe():
-    members = {"x": Wish(("a",)), "y": Wish(("a", "b")), "z": Wish(("b", "c"))}
+    members = {
+        "x": MemberSubscription(("a",)),
+        "y": MemberSubscription(("a", "b")),
+        "z": MemberSubscription(("b", "c")),
+    }
     found = ASSIGNORS["roundrobin"]().assign(layout(a=1, b=2, c=3), members)
     assert text(found) == {"x": "a0", "y": "b0", "z": "b1 c0 c1 c2"}
 
 
 def test_a_cooperative_round_gives_nothing_away_that_is_still_owned():
     owned = tuple(TopicPartition("a", n) for n in range(4))
-    members = {"old": Wish(("a",), owned=owned, generation=1), "new": Wish(("a",))}
+    members = {
+        "old": MemberSubscription(("a",), owned=owned, generation=1),
+        "new": MemberSubscription(("a",)),
+    }
     assignor = ASSIGNORS["cooperative-sticky"]()
     first = assignor.assign(layout(a=4), members)
     assert text(first) == {"old": "a0 a1", "new": ""}
-    members["old"] = Wish(("a",), owned=tuple(first["old"]), generation=2)
-    members["new"] = Wish(("a",), generation=2)
+    members["old"] = MemberSubscription(("a",), owned=tuple(first["old"]), generation=2)
+    members["new"] = MemberSubscription(("a",), generation=2)
     assert text(assignor.assign(layout(a=4), members)) == {"old": "a0 a1", "new": "a2 a3"}
 
 
@@ -68,15 +79,18 @@ def test_sticky_keeps_what_it_can():
     assignor = ASSIGNORS["sticky"]()
     one = ASSIGNORS["sticky"]()
     one.adopt([TopicPartition("a", n) for n in (0, 2, 3)], 5)
-    members = {"one": Wish(("a",), one.user_data(["a"]), generation=5), "two": Wish(("a",))}
+    members = {
+        "one": MemberSubscription(("a",), one.user_data(["a"]), generation=5),
+        "two": MemberSubscription(("a",)),
+    }
     assert text(assignor.assign(layout(a=4), members)) == {"one": "a0 a2", "two": "a1 a3"}
 
 
 def test_of_two_claims_the_younger_counts():
     place = (TopicPartition("a", 0), TopicPartition("a", 1))
     members = {
-        "young": Wish(("a",), owned=place[:1], generation=9),
-        "old": Wish(("a",), owned=place, generation=3),
+        "young": MemberSubscription(("a",), owned=place[:1], generation=9),
+        "old": MemberSubscription(("a",), owned=place, generation=3),
     }
     assert text(ASSIGNORS["cooperative-sticky"]().assign(layout(a=2), members)) == {
         "old": "a1",
@@ -86,16 +100,16 @@ def test_of_two_claims_the_younger_counts():
 
 def test_two_claims_of_one_generation_cancel_each_other_out():
     place = (TopicPartition("a", 0),)
-    members = {name: Wish(("a",), owned=place, generation=9) for name in "xy"}
+    members = {name: MemberSubscription(("a",), owned=place, generation=9) for name in "xy"}
     # It goes to nobody in this round, so that whoever reads it lets go.
     assert text(ASSIGNORS["cooperative-sticky"]().assign(layout(a=1), members)) == {"x": "", "y": ""}
 
 
 @pytest.mark.parametrize("name", ASSIGNORS)
 def test_nobody_and_nothing(name):
-    assert ASSIGNORS[name]().assign({}, wishes("x")) == {"x": []}
+    assert ASSIGNORS[name]().assign({}, subscriptions("x")) == {"x": []}
     assert ASSIGNORS[name]().assign(layout(a=2), {}) == {}
-    assert text(ASSIGNORS[name]().assign(layout(a=1), wishes("x", "y", "z", topics="a")))["x"] == "a0"
+    assert text(ASSIGNORS[name]().assign(layout(a=1), subscriptions("x", "y", "z", topics="a")))["x"] == "a0"
 
 
 @settings(max_examples=150, deadline=None)
@@ -113,10 +127,10 @@ def test_every_partition_to_one_who_wants_it(name, seed):
     for member in [f"m{n}" for n in range(dice.randint(1, 8))]:
         owned = tuple(free.pop() for _ in range(dice.randint(0, len(free))))
         generation = dice.choice([-1, 3, 4])
-        past = encode_past(Past(owned, generation)) if name == "sticky" else None
+        previous = encode_previous(PreviousAssignment(owned, generation)) if name == "sticky" else None
         wanted = tuple(dice.sample(sorted(topics), dice.randint(1, len(topics))))
-        members[member] = Wish(
-            wanted, past, owned if name != "sticky" else (), generation, dice.choice([None, *racks])
+        members[member] = MemberSubscription(
+            wanted, previous, owned if name != "sticky" else (), generation, dice.choice([None, *racks])
         )
     found = ASSIGNORS[name]().assign(topics, members)
     assert found.keys() == members.keys()
@@ -124,11 +138,11 @@ def test_every_partition_to_one_who_wants_it(name, seed):
     assert len(given) == len(set(given)), f"seed {seed}"
     for member, parts in found.items():
         assert {each.topic for each in parts} <= set(members[member].topics), f"seed {seed}"
-    wanted = {topic for wish in members.values() for topic in wish.topics}
+    wanted = {topic for subscription in members.values() for topic in subscription.topics}
     every = {TopicPartition(t, n) for t in wanted for n in range(len(topics[t]))}
     missing = every - set(given)
     if name == "cooperative-sticky":
-        owned_by_others = {each for wish in members.values() for each in wish.owned}
+        owned_by_others = {each for subscription in members.values() for each in subscription.owned}
         assert missing <= owned_by_others, f"seed {seed}"
     else:
         assert not missing, f"seed {seed}"
@@ -136,24 +150,24 @@ def test_every_partition_to_one_who_wants_it(name, seed):
 
 # What members tell each other
 
-WISH = Wish(("a", "b"), b"\1\2", (TopicPartition("a", 1), TopicPartition("b", 0)), 7, "rack")
+WISH = MemberSubscription(("a", "b"), b"\1\2", (TopicPartition("a", 1), TopicPartition("b", 0)), 7, "rack")
 
 
 def test_a_wish_in_bytes():
-    data = encode_wish(WISH)
+    data = encode_subscription(WISH)
     assert data[:2] == b"\0\3"
-    assert decode_wish(data, "static") == WISH._replace(instance="static")
+    assert decode_subscription(data, "static") == WISH._replace(instance="static")
 
 
 def test_older_versions_say_less():
     # Topics and user data alone, as clients of before cooperative rebalancing wrote it.
     data = bytes.fromhex("000000000001000161ffffffff")
-    assert decode_wish(data) == Wish(("a",))
+    assert decode_subscription(data) == MemberSubscription(("a",))
 
 
 def test_newer_versions_may_say_more():
-    data = b"\0\x09" + encode_wish(WISH)[2:] + b"whatever comes"
-    assert decode_wish(data) == WISH
+    data = b"\0\x09" + encode_subscription(WISH)[2:] + b"whatever comes"
+    assert decode_subscription(data) == WISH
 
 
 def test_an_assignment_in_bytes():
@@ -164,19 +178,21 @@ def test_an_assignment_in_bytes():
 @pytest.mark.parametrize("data", [b"", b"\0", b"\0\3\0", b"\xff\xff\0\0\0\0"])
 def test_nonsense_is_told_as_such(data):
     with pytest.raises(Malformed):
-        decode_wish(data)
+        decode_subscription(data)
     with pytest.raises(Malformed):
         decode_assignment(data)
 
 
 def test_the_past_in_bytes():
-    past = Past((TopicPartition("a", 1), TopicPartition("a", 2), TopicPartition("ö", 0)), 12)
-    assert decode_past(encode_past(past)) == past
-    without_generation = encode_past(past)[:-4]
-    assert decode_past(without_generation) == Past(past.partitions, None)
-    assert decode_past(None) == Past((), None)
+    previous = PreviousAssignment(
+        (TopicPartition("a", 1), TopicPartition("a", 2), TopicPartition("ö", 0)), 12
+    )
+    assert decode_previous(encode_previous(previous)) == previous
+    without_generation = encode_previous(previous)[:-4]
+    assert decode_previous(without_generation) == PreviousAssignment(previous.partitions, None)
+    assert decode_previous(None) == PreviousAssignment((), None)
     for nonsense in (b"\1", b"\0\0\0\1\0\1a", b"\0\0\0\1\0\1a\x7f\xff\xff\xff"):
-        assert decode_past(nonsense) == Past((), -1)
+        assert decode_previous(nonsense) == PreviousAssignment((), -1)
 
 
 def test_the_setting():

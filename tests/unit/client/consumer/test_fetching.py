@@ -526,7 +526,7 @@ def test_a_mistake_of_ours_in_the_background_comes_out_of_a_poll(monkeypatch):
     async def test(mini):
         async with consumer_on(mini) as consumer:
             consumer.assign([T0])
-            monkeypatch.setattr(consumer._parts.fetcher, "_heard", lambda *parts: 1 // 0)
+            monkeypatch.setattr(consumer._parts.fetcher, "_handle_response", lambda *parts: 1 // 0)
             with pytest.raises(ZeroDivisionError):
                 await consumer.poll(timeout=2.0)
 

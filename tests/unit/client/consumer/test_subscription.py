@@ -4,9 +4,9 @@ import re
 
 import pytest
 
+from ottla.client.consumer.assigned_partition import FetchPosition
 from ottla.client.consumer.listener import RebalanceListener
-from ottla.client.consumer.reading import Position
-from ottla.client.consumer.subscription import Kind, Subscription
+from ottla.client.consumer.subscription import Subscription, SubscriptionType
 from ottla.client.errors import WrongState
 from ottla.client.record import OffsetAndMetadata, TopicPartition
 
@@ -72,45 +72,45 @@ def test_the_broker_is_believed_what_its_pattern_matches():
 def test_what_stays_keeps_its_reading():
     subscription = Subscription()
     subscription.subscribe(["a"], None)
-    subscription.take([A0, A1])
-    subscription.readings[A0].seek(Position(7))
-    gone = subscription.readings[A1]
-    era = gone.era
-    subscription.take([A0, B0])
-    assert subscription.readings[A0].position.offset == 7
-    assert subscription.readings[B0].position is None
+    subscription.assign_from_group([A0, A1])
+    subscription.assignment[A0].seek(FetchPosition(7))
+    gone = subscription.assignment[A1]
+    position_id = gone.position_id
+    subscription.assign_from_group([A0, B0])
+    assert subscription.assignment[A0].position.offset == 7
+    assert subscription.assignment[B0].position is None
     assert gone.revoking
-    assert gone.era == era + 1
+    assert gone.position_id == position_id + 1
 
 
 def test_what_is_no_longer_subscribed_to_is_not_read():
     subscription = Subscription()
     subscription.subscribe(["a", "b"], None)
-    subscription.take([A0, B0])
-    for reading in subscription.readings.values():
-        reading.seek(Position(0))
+    subscription.assign_from_group([A0, B0])
+    for assigned in subscription.assignment.values():
+        assigned.seek(FetchPosition(0))
     subscription.subscribe(["a"], None)
-    assert [subscription.is_fetchable(each) for each in subscription.readings.values()] == [True, False]
+    assert [subscription.is_fetchable(each) for each in subscription.assignment.values()] == [True, False]
 
 
 def test_consumed_is_what_has_a_valid_position():
     subscription = Subscription()
     subscription.assign([A0, A1, B0])
-    subscription.readings[A0].seek(Position(7, -1, 1, 3))
-    subscription.readings[A0].advance(9, 3)
-    subscription.readings[A1].seek(Position(5, 2, 1, 3))
+    subscription.assignment[A0].seek(FetchPosition(7, -1, 1, 3))
+    subscription.assignment[A0].advance(9, 3)
+    subscription.assignment[A1].seek(FetchPosition(5, 2, 1, 3))
     assert subscription.consumed() == {A0: OffsetAndMetadata(9, "", 3)}
 
 
 def test_an_unassigned_partition_has_no_reading():
     with pytest.raises(WrongState, match="a-0 is not assigned"):
-        Subscription().reading(A0)
+        Subscription().assigned(A0)
 
 
 def test_assigning_by_hand_is_known_by_its_topics():
     subscription = Subscription()
     subscription.assign([("a", 0), ("b", 0)])
-    assert subscription.kind is Kind.MANUAL
+    assert subscription.kind is SubscriptionType.MANUAL
     assert subscription.known_topics == {"a", "b"}
     subscription.group_topics = frozenset({"c"})
     assert subscription.known_topics == {"a", "b", "c"}
@@ -120,5 +120,5 @@ def test_a_partition_that_had_its_turn_comes_last():
     subscription = Subscription()
     subscription.assign([A0, A1, B0])
     subscription.move_to_end(A0)
-    assert list(subscription.readings) == [A1, B0, A0]
+    assert list(subscription.assignment) == [A1, B0, A0]
     subscription.move_to_end(TopicPartition("x", 0))

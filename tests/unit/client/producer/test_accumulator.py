@@ -59,7 +59,7 @@ def test_a_batch_is_full_before_it_is_too_large() -> None:
     sizes = [len(batch.buffer) for batch in batches]
     assert max(sizes) <= 1000
     assert min(sizes[:-1]) > 800
-    assert bench.accumulator.pressing
+    assert bench.accumulator.has_full_batch
     # All but the open one may leave, one with each request.
     for expected in list(batches)[:-1]:
         (batch,) = bench.take()
@@ -95,17 +95,17 @@ def test_compression_makes_room_for_more() -> None:
         for _ in range(1000):
             if (
                 bench.accumulator.append(TOPIC, b"the same again " * 5)[1] == 0
-                and bench.lane().batches[0].count
+                and bench.queue().batches[0].count
             ):
                 break
         (batch, *_) = bench.take() or [None]
         if batch is not None:
-            bench.road.observe(len(batch.buffer) / batch.plain_bytes)
+            bench.topic_queues.observe(len(batch.buffer) / batch.plain_bytes)
             per_batch.append(batch.count)
             bench.settle_well(batch)
     assert per_batch[-1] > per_batch[0] * 1.3
-    bench.road.observe(0.9)
-    assert bench.road.ratio == 0.9
+    bench.topic_queues.observe(0.9)
+    assert bench.topic_queues.ratio == 0.9
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
@@ -122,27 +122,27 @@ def test_codecs(codec: str) -> None:
 
 def test_memory_is_taken_by_batches_and_given_back() -> None:
     bench = Bench(buffer_memory=10_000, batch_size=4000)
-    memory = bench.accumulator.memory
+    buffer_pool = bench.accumulator.buffer_pool
     bench.accumulator.append(TOPIC, b"x" * 50)
-    assert memory.free == 6000
+    assert buffer_pool.free == 6000
     bench.accumulator.append(TOPIC, b"x" * 3890)
-    assert memory.free == 2000
+    assert buffer_pool.free == 2000
     with pytest.raises(BufferFull, match="4000 are needed") as told:
         bench.accumulator.append(TOPIC, b"x" * 3890)
     assert told.value.retriable
-    assert bench.accumulator.lacking == 4000
-    assert len(bench.accumulator.pending) == 2
+    assert bench.accumulator.missing_bytes == 4000
+    assert len(bench.accumulator.incomplete) == 2
     (batch,) = bench.take()
     bench.settle_well(batch)
-    assert memory.free == 6000
+    assert buffer_pool.free == 6000
     # What was set aside is used, or given back.
-    bench.accumulator.granted = 4500
-    memory.free -= 4500
+    bench.accumulator.reserved_bytes = 4500
+    buffer_pool.free -= 4500
     bench.accumulator.append(TOPIC, b"x" * 3890)
-    assert (memory.free, bench.accumulator.granted) == (2000, 0)
-    bench.accumulator.granted, memory.free = 500, 1500
+    assert (buffer_pool.free, bench.accumulator.reserved_bytes) == (2000, 0)
+    bench.accumulator.reserved_bytes, buffer_pool.free = 500, 1500
     bench.accumulator.give_back()
-    assert memory.free == 2000
+    assert buffer_pool.free == 2000
 
 
 def test_records_that_are_refused() -> None:
@@ -165,21 +165,21 @@ def test_records_that_are_refused() -> None:
             append(TOPIC, **record)
     with pytest.raises(TopicUnknown):
         append("another", b"")
-    assert len(bench.accumulator.pending) == 0
-    assert bench.accumulator.memory.free == bench.accumulator.memory.total
+    assert len(bench.accumulator.incomplete) == 0
+    assert bench.accumulator.buffer_pool.free == bench.accumulator.buffer_pool.total
 
 
 def test_the_guard_is_asked_when_a_batch_is_begun() -> None:
     bench = Bench(batch_size=1000)
     admitted: list[Any] = []
-    bench.accumulator.admit = admitted.append
+    bench.accumulator.on_new_batch = admitted.append
     bench.accumulator.append(TOPIC, b"1")
-    assert admitted == [bench.lane()]
+    assert admitted == [bench.queue()]
 
     def closed() -> None:
         raise Closed("closed")
 
-    bench.accumulator.guard = closed
+    bench.accumulator.check_may_append = closed
     bench.accumulator.append(TOPIC, b"fits the open batch")
     bench.accumulator.seal_all()
     with pytest.raises(Closed):
@@ -198,9 +198,9 @@ def test_everything_can_be_failed() -> None:
     assert [each.done() for each in deliveries] == [each[0] not in left for each in deliveries]
     bench.accumulator.fail(Closed("closed"))
     assert all(isinstance(each.exception(), Closed) for each in deliveries)
-    assert len(bench.accumulator.pending) == 0
-    assert bench.accumulator.memory.free == bench.accumulator.memory.total
-    assert not bench.accumulator.schedule.busy
+    assert len(bench.accumulator.incomplete) == 0
+    assert bench.accumulator.buffer_pool.free == bench.accumulator.buffer_pool.total
+    assert not bench.accumulator.schedule.nonempty
 
 
 def test_a_topic_that_is_forgotten() -> None:
@@ -211,25 +211,25 @@ def test_a_topic_that_is_forgotten() -> None:
         bench.accumulator.append(TOPIC, b"2")
     bench.flush()
     assert bench.take() == []
-    assert list(bench.accumulator.schedule.homeless) == [bench.lane(1)]
+    assert list(bench.accumulator.schedule.leaderless) == [bench.queue(1)]
     # What was taken leaves when somebody leads again.
-    bench.lead({0: Leader(1, 1), 1: Leader(2, 1)})
+    bench.set_leader({0: Leader(1, 1), 1: Leader(2, 1)})
     (batch,) = bench.take(2)
     bench.settle_well(batch)
     # A broker remembers the numbers, and so has the producer to.
     bench.accumulator.forget(TOPIC)
-    bench.lead({0: Leader(1, 1), 1: Leader(2, 1)})
-    assert bench.lane(1).sequences.next == 1
+    bench.set_leader({0: Leader(1, 1), 1: Leader(2, 1)})
+    assert bench.queue(1).sequences.next == 1
     plain = Bench(enable_idempotence=False)
     plain.accumulator.forget(TOPIC)
-    assert TOPIC not in plain.accumulator.roads
+    assert TOPIC not in plain.accumulator.topics
 
 
 def test_a_topic_made_anew_begins_with_one_batch() -> None:
     bench = Bench(batch_size=0, linger_ms=0)
     bench.accumulator.append(TOPIC, b"1")
     bench.settle_well(*bench.take())
-    bench.accumulator.learn(TOPIC, {0: Leader(1, 0)}, bench.clock.now, b"n" * 16)
+    bench.accumulator.update_leaders(TOPIC, {0: Leader(1, 0)}, bench.clock.now, b"n" * 16)
     for _ in range(3):
         bench.accumulator.append(TOPIC, b"")
     (first,) = bench.take()

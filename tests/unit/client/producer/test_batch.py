@@ -3,14 +3,14 @@
 import pytest
 
 from ottla.client.errors import ClientError, TimedOut, WrongState
-from ottla.client.producer.batch import Batch
+from ottla.client.producer.batch import ProducerBatch
 from ottla.client.producer.delivery import Delivery
 from ottla.wire.batch import Batch as Header
 from ottla.wire.compression import Codec
 from tests.unit.client.producer.parts import ME, TOPIC, Bench, records_of
 
 
-def filled(count: int = 40, **settings: object) -> tuple[Bench, Batch, list[Delivery]]:
+def encoded(count: int = 40, **settings: object) -> tuple[Bench, ProducerBatch, list[Delivery]]:
     bench = Bench(**settings)
     deliveries = [
         bench.accumulator.append(
@@ -24,7 +24,7 @@ def filled(count: int = 40, **settings: object) -> tuple[Bench, Batch, list[Deli
 
 
 def test_the_header() -> None:
-    _, batch, _ = filled(3)
+    _, batch, _ = encoded(3)
     header = Header.parse(batch.buffer)
     assert (header.base_offset, header.last_offset_delta, header.record_count) == (0, 2, 3)
     assert (header.base_timestamp, header.max_timestamp) == (1000, 1000)
@@ -39,7 +39,7 @@ def test_the_header() -> None:
 
 
 def test_encoding_again_does_not_compress_again() -> None:
-    _, batch, _ = filled(compression_type="lz4")
+    _, batch, _ = encoded(compression_type="lz4")
     before = records_of(batch)
     size = len(batch.buffer)
     batch.encode(Codec.LZ4, None, False)
@@ -48,13 +48,13 @@ def test_encoding_again_does_not_compress_again() -> None:
 
 
 def test_outcomes() -> None:
-    bench, batch, deliveries = filled(3)
+    bench, batch, deliveries = encoded(3)
     told: list[object] = []
     deliveries[1].add_done_callback(lambda each: told.append((each.metadata().offset, each.exception())))
     with pytest.raises(WrongState):
         deliveries[1].result()
     assert deliveries[1].metadata().offset == -1
-    bench.settle(batch, base_offset=50, append_time=77)
+    bench.handle_response(batch, base_offset=50, append_time=77)
     assert told == [(51, None)]
     assert [each.result().offset for each in deliveries] == [50, 51, 52]
     assert deliveries[0].result().timestamp == 77
@@ -62,7 +62,7 @@ def test_outcomes() -> None:
 
 
 def test_errors_of_single_records() -> None:
-    bench, batch, deliveries = filled(3)
+    bench, batch, deliveries = encoded(3)
     bench.accumulator.end(batch, ClientError("all"), errors={1: TimedOut("one")})
     assert [str(each.exception()) for each in deliveries] == ["all", "one", "all"]
     with pytest.raises(TimedOut):
@@ -71,7 +71,7 @@ def test_errors_of_single_records() -> None:
 
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 def test_splitting_keeps_every_record(codec: str) -> None:
-    _, batch, deliveries = filled(compression_type=codec)
+    _, batch, deliveries = encoded(compression_type=codec)
     before = records_of(batch)
     told: list[int] = []
     for each in deliveries:
@@ -90,12 +90,12 @@ def test_splitting_keeps_every_record(codec: str) -> None:
     # A part is split once more.
     again = parts[1].split(150)
     assert sum(part.count for part in again) == parts[1].count
-    assert list(batch.leaves()) == [parts[0], *again, *parts[2:]]
+    assert list(batch.final_parts()) == [parts[0], *again, *parts[2:]]
     offset = 0
     ended = []
-    for leaf in batch.leaves():
+    for leaf in batch.final_parts():
         ended.append(leaf.end(None, offset))
-        leaf.tell()
+        leaf.notify()
         offset += leaf.count
     assert ended == [None] * (len(ended) - 1) + [batch]
     assert [each.result().offset for each in deliveries] == list(range(40))

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from ottla.client.cluster import Leader
-from ottla.client.producer.batch import Batch
+from ottla.client.producer.batch import ProducerBatch
+from ottla.client.producer.batch_completion import BatchResponse
 from ottla.client.producer.delivery import Delivery
-from ottla.client.producer.settlement import Answer
 from ottla.wire.batch import Batch as Header
 from ottla.wire.batch import read_records
 from ottla.wire.errors import ErrorCode
@@ -60,37 +60,37 @@ class World:
     def __init__(
         self, seed: int, partitions: int, *, large: bool = False, timeout_ms: int = 2_000_000_000
     ) -> None:
-        self.chance = random.Random(seed)
+        self.entropy = random.Random(seed)
         self.bench = Bench(
             partitions, batch_size=300, linger_ms=1, request_timeout_ms=1, delivery_timeout_ms=timeout_ms
         )
         self.deliveries: list[list[Delivery]] = [[] for _ in range(partitions)]
         self.logs = [Log() for _ in range(partitions)]
         self.leaders = [Leader(1, 0) for _ in range(partitions)]
-        self.lines: dict[int, deque[tuple[list[Batch], list[bytes], list[Answer] | None]]] = {
+        self.lines: dict[int, deque[tuple[list[ProducerBatch], list[bytes], list[BatchResponse] | None]]] = {
             node: deque() for node in NODES
         }
         self.sent: list[list[bytes]] = [[] for _ in range(partitions)]
         self.large = large
-        self.tell()
+        self.notify()
 
-    def tell(self) -> None:
-        self.bench.lead(dict(enumerate(self.leaders)))
+    def notify(self) -> None:
+        self.bench.set_leader(dict(enumerate(self.leaders)))
 
     def write(self) -> None:
-        partition = self.chance.randrange(len(self.logs))
-        value = b"%d" % len(self.sent[partition]) + b" " * self.chance.randrange(80)
+        partition = self.entropy.randrange(len(self.logs))
+        value = b"%d" % len(self.sent[partition]) + b" " * self.entropy.randrange(80)
         self.deliveries[partition].append(self.bench.accumulator.append(TOPIC, value, partition=partition))
         self.sent[partition].append(value)
 
     def send(self, node: int) -> None:
         identity = self.bench.identity
         assert identity is not None
-        self.bench.settlement.expire(self.bench.clock.now)
-        for lane in identity.resolve():
-            self.bench.accumulator.schedule.poke(lane, self.bench.clock.now)
+        self.bench.completion.expire(self.bench.clock.now)
+        for queue in identity.resolve():
+            self.bench.accumulator.schedule.recheck(queue, self.bench.clock.now)
         if identity.bump():
-            self.bench.accumulator.look_again()
+            self.bench.accumulator.recheck_all()
         if len(self.lines[node]) < IN_FLIGHT_MAX:
             batches = self.bench.take(node)
             if batches:
@@ -104,16 +104,18 @@ class World:
                 self.lines[node][index] = batches, data, answered
                 return
 
-    def judge(self, node: int, batch: Batch, data: bytes) -> Answer:
-        partition = batch.lane.partition
+    def judge(self, node: int, batch: ProducerBatch, data: bytes) -> BatchResponse:
+        partition = batch.queue.partition
         if self.leaders[partition].node != node:
-            return Answer(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if self.chance.random() < 0.03:
-            return Answer(self.chance.choice([ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.KAFKA_STORAGE_ERROR]))
+            return BatchResponse(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if self.entropy.random() < 0.03:
+            return BatchResponse(
+                self.entropy.choice([ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.KAFKA_STORAGE_ERROR])
+            )
         if self.large and len(data) > 230 and Header.parse(data).record_count > 1:
-            return Answer(ErrorCode.MESSAGE_TOO_LARGE)
+            return BatchResponse(ErrorCode.MESSAGE_TOO_LARGE)
         code, offset = self.logs[partition].append(data)
-        return Answer(code, base_offset=offset, log_start_offset=0)
+        return BatchResponse(code, base_offset=offset, log_start_offset=0)
 
     def answer(self, node: int) -> None:
         line = self.lines[node]
@@ -121,27 +123,27 @@ class World:
             batches, _, answers = line.popleft()
             assert answers is not None
             for batch, answer in zip(batches, answers, strict=True):
-                self.bench.settlement.settle(batch, answer, self.bench.clock.now)
+                self.bench.completion.handle_response(batch, answer, self.bench.clock.now)
 
     def cut(self, node: int) -> None:
         """Lose a line: some of what was on it has arrived, and nothing is answered."""
-        for _ in range(self.chance.randrange(len(self.lines[node]) + 1)):
+        for _ in range(self.entropy.randrange(len(self.lines[node]) + 1)):
             self.arrive(node)
         lost, self.lines[node] = self.lines[node], deque()
         for batches, _, _ in lost:
             for batch in batches:
-                answer = Answer(ErrorCode.NETWORK_EXCEPTION)
-                self.bench.settlement.settle(batch, answer, self.bench.clock.now)
+                answer = BatchResponse(ErrorCode.NETWORK_EXCEPTION)
+                self.bench.completion.handle_response(batch, answer, self.bench.clock.now)
 
     def move(self) -> None:
-        partition = self.chance.randrange(len(self.leaders))
+        partition = self.entropy.randrange(len(self.leaders))
         before = self.leaders[partition]
         self.leaders[partition] = Leader(3 - before.node, before.epoch + 1)
 
     def step(self) -> None:
-        node = self.chance.choice(NODES)
-        dice = self.chance.random()
-        self.bench.clock.now += self.chance.random() * 0.01
+        node = self.entropy.choice(NODES)
+        dice = self.entropy.random()
+        self.bench.clock.now += self.entropy.random() * 0.01
         if dice < 0.35:
             self.write()
         elif dice < 0.6:
@@ -155,13 +157,13 @@ class World:
         elif dice < 0.98:
             self.move()
         else:
-            self.tell()
+            self.notify()
 
     def finish(self) -> None:
-        self.tell()
+        self.notify()
         self.bench.flush()
         for _ in range(100_000):
-            if not len(self.bench.accumulator.pending):
+            if not len(self.bench.accumulator.incomplete):
                 return
             self.bench.clock.now += 0.05
             for node in NODES:
@@ -181,9 +183,11 @@ def test_once_and_in_order(first_seed: int, large: bool) -> None:
         world.finish()
         for sent, log in zip(world.sent, world.logs, strict=True):
             assert log.values == sent, f"seed {seed}"
-        assert world.bench.accumulator.memory.free == world.bench.accumulator.memory.total, f"seed {seed}"
-        assert not world.bench.accumulator.schedule.busy, f"seed {seed}"
-        assert all(lane.in_flight == 0 for lane in world.bench.road.lanes.values()), f"seed {seed}"
+        assert world.bench.accumulator.buffer_pool.free == world.bench.accumulator.buffer_pool.total, (
+            f"seed {seed}"
+        )
+        assert not world.bench.accumulator.schedule.nonempty, f"seed {seed}"
+        assert all(queue.in_flight == 0 for queue in world.bench.topic_queues.queues.values()), f"seed {seed}"
 
 
 @pytest.mark.parametrize("first_seed", range(0, 60, 20))
@@ -203,5 +207,7 @@ def test_what_is_given_up_does_no_harm(first_seed: int) -> None:
                     assert log.values[delivery.result().offset] == value, f"seed {seed}"
                 else:
                     failed += 1
-        assert world.bench.accumulator.memory.free == world.bench.accumulator.memory.total, f"seed {seed}"
+        assert world.bench.accumulator.buffer_pool.free == world.bench.accumulator.buffer_pool.total, (
+            f"seed {seed}"
+        )
     assert failed

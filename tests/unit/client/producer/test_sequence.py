@@ -1,21 +1,21 @@
 """Numbers of batches."""
 
-from ottla.client.producer.batch import Batch
-from ottla.client.producer.lane import Lane, Road
-from ottla.client.producer.sequence import NOBODY, ProducerId, Sequences
+from ottla.client.producer.batch import ProducerBatch
+from ottla.client.producer.partition_queue import PartitionQueue, TopicQueues
+from ottla.client.producer.sequence import UNKNOWN_PRODUCER, PartitionSequences, ProducerId
 from ottla.wire.batch import SEQUENCE_MAX
 
 ME, NEXT = ProducerId(1, 0), ProducerId(1, 1)
 
 
-def batch(count: int) -> Batch:
-    made = Batch(Lane(Road("t", 1), 0), 0, 0, 0.0, 0)
+def batch(count: int) -> ProducerBatch:
+    made = ProducerBatch(PartitionQueue(TopicQueues("t", 1), 0), 0, 0, 0.0, 0)
     made.count = count
     return made
 
 
-def numbered(*counts: int) -> tuple[Sequences, list[Batch]]:
-    sequences = Sequences()
+def numbered(*counts: int) -> tuple[PartitionSequences, list[ProducerBatch]]:
+    sequences = PartitionSequences()
     sequences.begin(ME)
     batches = [batch(count) for count in counts]
     for each in batches:
@@ -104,4 +104,4 @@ def test_the_furthest_of_what_was_given_up_counts() -> None:
     sequences.give_up(batches[0])
     assert sequences.unresolved == 7
     sequences.reset()
-    assert (sequences.unresolved, sequences.producer, sequences.in_flight) == (None, NOBODY, [])
+    assert (sequences.unresolved, sequences.producer, sequences.in_flight) == (None, UNKNOWN_PRODUCER, [])

@@ -15,9 +15,9 @@ from pyspark.sql.types import (
 )
 
 from ottla.client.errors import RecordTooLarge
-from ottla.client.producer.batch import Batch
-from ottla.client.producer.lane import Road
-from ottla.client.producer.terms import Terms
+from ottla.client.producer.batch import ProducerBatch
+from ottla.client.producer.config import ProducerConfig
+from ottla.client.producer.partition_queue import TopicQueues
 from ottla.client.settings import resolve
 from ottla.spark.sink.encoding import Encoder, Sealed
 from ottla.spark.sink.partitioning import Partitioning, Target
@@ -35,7 +35,7 @@ HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 def encoder(
     topic: str | None = "out", batch_bytes: int = 900_000, partitions: int = 1, **settings: object
 ) -> Encoder:
-    terms = Terms.of(resolve("producer", "localhost:9092", settings))
+    terms = ProducerConfig.of(resolve("producer", "localhost:9092", settings))
     return Encoder(
         terms,
         batch_bytes,
@@ -48,8 +48,8 @@ def encoder(
 
 def records(sealed: Sealed) -> list[Record]:
     """What a broker would read."""
-    batch = Batch(Road("out", 0).lane(0), 0, sealed.filled.base_timestamp, 0.0, 0)
-    batch.take(sealed.filled)
+    batch = ProducerBatch(TopicQueues("out", 0).queue(0), 0, sealed.filled.base_timestamp, 0.0, 0)
+    batch.fill(sealed.filled)
     batch.number(7, 1, 0)
     batch.encode(Codec.NONE, None, True)
     return read_records(bytes(batch.buffer))

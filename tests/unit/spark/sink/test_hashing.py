@@ -5,8 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from ottla.client.producer.murmur import murmur2 as one_by_one
-from ottla.client.producer.murmur import partition_of
+from ottla.client.producer.murmur2 import murmur2 as one_by_one
+from ottla.client.producer.murmur2 import partition_of
 from ottla.spark.sink.hashing import murmur2, partitions_of
 
 

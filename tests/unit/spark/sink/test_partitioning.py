@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from ottla.client.errors import TopicUnknown
-from ottla.client.producer.murmur import partition_of
+from ottla.client.producer.murmur2 import partition_of
 from ottla.spark.sink.partitioning import Partitioning, Target
 from ottla.world.entropy import SeededEntropy
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from ottla.client.producer.batch import Filled
+from ottla.client.producer.batch import EncodedRecords
 from ottla.spark.sink.encoding import Sealed
 from ottla.spark.sink.spool import Folder, Spool, forget
 from ottla.wire.compression import Codec
 
 
 def sealed(number: int, size: int) -> Sealed:
-    return Sealed("out", number, Filled(bytearray([number]) * size, number, 1, 2, Codec.LZ4))
+    return Sealed("out", number, EncodedRecords(bytearray([number]) * size, number, 1, 2, Codec.LZ4))
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from ottla.client.connections import ClientConnections
 from ottla.client.errors import NoBroker
-from ottla.client.links import Links
 from ottla.client.settings.resolve import resolve
 from ottla.spark import connection
 from ottla.spark.connection import connected, planning
@@ -17,7 +17,9 @@ from tests.unit.client.brokers import Brokers, broker
 def network(monkeypatch):
     brokers = Brokers()
     brokers.metadata.brokers = [broker(1, "one")]
-    monkeypatch.setattr(connection, "Links", lambda settings: Links(settings, brokers))
+    monkeypatch.setattr(
+        connection, "ClientConnections", lambda settings: ClientConnections(settings, brokers)
+    )
     monkeypatch.setattr(connection, "_pool", None)
     return brokers
 

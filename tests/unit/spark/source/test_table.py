@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
-from ottla.client.consumer.chunk import Chunk
+from ottla.client.consumer.fetched_batches import FetchedBatches
 from ottla.spark.source.columns import arrow_schema, check_schema, source_schema, spark_schema
 from ottla.spark.source.options import ALL_COLUMNS
 from ottla.spark.source.reading import rows_of
@@ -24,7 +24,7 @@ UTC = datetime.UTC
 
 def rows(records, columns=ALL_COLUMNS, start=0, end=1 << 40, **batch):
     data = bytes(build_batch(records, base_offset=records[0].offset, **batch))
-    portion = Portion(Chunk("orders", 3, data, start), records[-1].offset + 1)
+    portion = Portion(FetchedBatches("orders", 3, data, start), records[-1].offset + 1)
     return pa.Table.from_batches(rows_of(portion, Table(columns), end), arrow_schema(columns))
 
 
@@ -105,7 +105,7 @@ def test_a_time_that_spark_cannot_hold():
 
 ALONE = """
 import sys
-from ottla.client.consumer.chunk import Chunk
+from ottla.client.consumer.fetched_batches import FetchedBatches
 from ottla.spark.source.task import Portion
 from ottla.spark.source.options import ALL_COLUMNS
 from ottla.spark.source.reading import rows_of
@@ -114,7 +114,7 @@ from ottla.wire.batch import build_batch
 from ottla.wire.record import Record
 
 data = bytes(build_batch([Record(n, 5, b"k", b"v", (("h", b"1"),) * (n % 2)) for n in range(9)]))
-[rows] = rows_of(Portion(Chunk("t", 0, data, 1), 9), Table(ALL_COLUMNS), 8)
+[rows] = rows_of(Portion(FetchedBatches("t", 0, data, 1), 9), Table(ALL_COLUMNS), 8)
 print(rows.num_rows, "pandas" in sys.modules)
 """
 

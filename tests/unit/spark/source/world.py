@@ -3,9 +3,9 @@
 import asyncio
 from types import SimpleNamespace
 
-from ottla.client.admin.asking import Desk
+from ottla.client.admin.request_router import RequestRouter
 from ottla.client.cluster import Cluster
-from ottla.client.links import Links
+from ottla.client.connections import ClientConnections
 from ottla.client.record import TopicPartition
 from ottla.spark.source.feed import Feed
 from ottla.spark.source.options import parse
@@ -45,11 +45,11 @@ def play(test, given=None, **partitions):
     async def run():
         mini = SourceBroker(**(partitions or {"t": 1}))
         chosen = given or options()
-        cluster = Cluster(chosen.settings, Links(chosen.settings, mini))
+        cluster = Cluster(chosen.settings, ClientConnections(chosen.settings, mini))
         await cluster.open()
-        desk = Desk(cluster, {**chosen.settings, "retries": 10})
+        desk = RequestRouter(cluster, {**chosen.settings, "retries": 10})
         connection = SimpleNamespace(
-            cluster=cluster, links=cluster.links, desk=desk, settings=chosen.settings
+            cluster=cluster, links=cluster.connections, desk=desk, settings=chosen.settings
         )
         try:
             async with asyncio.timeout(20):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.client.producer.murmur import partition_of
+from ottla.client.producer.murmur2 import partition_of
 from ottla.streams.lowering.emission import TO_OUTPUT, Emissions, Layout, Lineage, OriginRecord
 from ottla.streams.lowering.row_order import in_order
 from ottla.streams.lowering.stateful.division import divided

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 from ottla.client.admin.acls import Acl, AclFilter
 from ottla.client.admin.acls import Acls as AsyncAcls
-from ottla.client.blocking.part import Part
+from ottla.client.blocking.part import BlockingPart
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 
 
 @renamed_timeouts
-class Acls(Part[AsyncAcls]):
+class Acls(BlockingPart[AsyncAcls]):
     """Access rules, as `admin.acls`. Every call raises Refused, TimedOut or, for several rules, SomeFailed."""
 
     def describe(

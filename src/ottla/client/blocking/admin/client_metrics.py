@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 from ottla.client.admin.client_metrics import ClientMetrics as AsyncClientMetrics
 from ottla.client.admin.client_metrics import MetricsSubscription
-from ottla.client.blocking.part import Part
+from ottla.client.blocking.part import BlockingPart
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 
 
 @renamed_timeouts
-class ClientMetrics(Part[AsyncClientMetrics]):
+class ClientMetrics(BlockingPart[AsyncClientMetrics]):
     """Subscriptions to client metrics, as `admin.client_metrics`. Every call raises Refused, TimedOut or SomeFailed."""
 
     def list(self, *, timeout: Duration | None = None) -> tuple[str, ...]:

@@ -2,13 +2,13 @@
 
 from ottla.client.admin.cluster import ClusterAdmin as AsyncClusterAdmin
 from ottla.client.admin.cluster import ClusterDescription, Endpoint, Quorum
-from ottla.client.blocking.part import Part
+from ottla.client.blocking.part import BlockingPart
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 
 
 @renamed_timeouts
-class ClusterAdmin(Part[AsyncClusterAdmin]):
+class ClusterAdmin(BlockingPart[AsyncClusterAdmin]):
     """The cluster, as `admin.cluster`. Every call raises Refused or TimedOut."""
 
     def describe(

@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterable, Mapping
 
 from ottla.client.admin.configs import ConfigEntry, Resource, ResourceKind
 from ottla.client.admin.configs import Configs as AsyncConfigs
-from ottla.client.blocking.part import Part
+from ottla.client.blocking.part import BlockingPart
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 
 
 @renamed_timeouts
-class Configs(Part[AsyncConfigs]):
+class Configs(BlockingPart[AsyncConfigs]):
     """Settings, as `admin.configs`. Every call raises Refused, TimedOut or, for several resources, SomeFailed."""
 
     def describe(

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 from ottla.client.admin.features import FeatureDescription, Upgrade
 from ottla.client.admin.features import Features as AsyncFeatures
-from ottla.client.blocking.part import Part
+from ottla.client.blocking.part import BlockingPart
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 
 
 @renamed_timeouts
-class Features(Part[AsyncFeatures]):
+class Features(BlockingPart[AsyncFeatures]):
     """Features, as `admin.features`. Every call raises Refused, TimedOut or, for several features, SomeFailed."""
 
     def describe(self, *, timeout: Duration | None = None) -> FeatureDescription:

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 from ottla.client.admin.group import GroupDescription, GroupKind, GroupListing
 from ottla.client.admin.groups import Groups as AsyncGroups
-from ottla.client.blocking.part import Part
+from ottla.client.blocking.part import BlockingPart
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 
 
 @renamed_timeouts
-class Groups(Part[AsyncGroups]):
+class Groups(BlockingPart[AsyncGroups]):
     """Groups, as `admin.groups`. Every call raises Refused, TimedOut or, for several groups, SomeFailed."""
 
     def list(

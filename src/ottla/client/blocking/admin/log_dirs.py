@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping
 
 from ottla.client.admin.log_dirs import LogDir, Replica, ReplicaPlace
 from ottla.client.admin.log_dirs import LogDirs as AsyncLogDirs
-from ottla.client.blocking.part import Part
+from ottla.client.blocking.part import BlockingPart
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 from ottla.client.record import TopicPartition
 
 
 @renamed_timeouts
-class LogDirs(Part[AsyncLogDirs]):
+class LogDirs(BlockingPart[AsyncLogDirs]):
     """Log directories, as `admin.log_dirs`. Every call raises Refused, TimedOut or, for several keys, SomeFailed."""
 
     def describe(

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping
 from ottla.client.admin.offsets import Isolation, ListedOffset
 from ottla.client.admin.offsets import Offsets as AsyncOffsets
 from ottla.client.admin.reset import Move, Reset
-from ottla.client.blocking.part import Part
+from ottla.client.blocking.part import BlockingPart
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration, Time
 from ottla.client.record import OffsetAndMetadata, TopicPartition
 
 
 @renamed_timeouts
-class Offsets(Part[AsyncOffsets]):
+class Offsets(BlockingPart[AsyncOffsets]):
     """Offsets, as `admin.offsets`. Every call raises Refused, TimedOut or, for several keys, SomeFailed."""
 
     def committed(

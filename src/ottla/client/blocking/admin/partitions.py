@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ottla.client.admin.partitions import ElectionType, Reassignment
 from ottla.client.admin.partitions import Partitions as AsyncPartitions
-from ottla.client.blocking.part import Part
+from ottla.client.blocking.part import BlockingPart
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 from ottla.client.record import TopicPartition
 
 
 @renamed_timeouts
-class Partitions(Part[AsyncPartitions]):
+class Partitions(BlockingPart[AsyncPartitions]):
     """Partitions, as `admin.partitions`. Every call raises Refused, TimedOut or, for several, SomeFailed."""
 
     def delete_records(

@@ -4,14 +4,14 @@ from collections.abc import Iterable
 
 from ottla.client.admin.producers import Producers as AsyncProducers
 from ottla.client.admin.producers import ProducerState
-from ottla.client.blocking.part import Part
+from ottla.client.blocking.part import BlockingPart
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 from ottla.client.record import TopicPartition
 
 
 @renamed_timeouts
-class Producers(Part[AsyncProducers]):
+class Producers(BlockingPart[AsyncProducers]):
     """Producers, as `admin.producers`."""
 
     def describe(

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 from ottla.client.admin.quotas import AnyName, QuotaEntity
 from ottla.client.admin.quotas import Quotas as AsyncQuotas
-from ottla.client.blocking.part import Part
+from ottla.client.blocking.part import BlockingPart
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 
 
 @renamed_timeouts
-class Quotas(Part[AsyncQuotas]):
+class Quotas(BlockingPart[AsyncQuotas]):
     """Quotas, as `admin.quotas`. Every call raises Refused, TimedOut or, for several entities, SomeFailed."""
 
     def describe(

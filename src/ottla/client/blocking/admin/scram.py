@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 
 from ottla.client.admin.scram import NewCredential, ScramCredential, ScramMechanism
 from ottla.client.admin.scram import Scram as AsyncScram
-from ottla.client.blocking.part import Part
+from ottla.client.blocking.part import BlockingPart
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 
 
 @renamed_timeouts
-class Scram(Part[AsyncScram]):
+class Scram(BlockingPart[AsyncScram]):
     """SCRAM credentials, as `admin.scram`. Every call raises Refused, TimedOut or, for several users, SomeFailed."""
 
     def describe(

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping
 
 from ottla.client.admin.share_offsets import ShareOffset
 from ottla.client.admin.share_offsets import ShareOffsets as AsyncShareOffsets
-from ottla.client.blocking.part import Part
+from ottla.client.blocking.part import BlockingPart
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 from ottla.client.record import TopicPartition
 
 
 @renamed_timeouts
-class ShareOffsets(Part[AsyncShareOffsets]):
+class ShareOffsets(BlockingPart[AsyncShareOffsets]):
     """Offsets of share groups, as `admin.share_offsets`. Every call raises Refused, TimedOut or SomeFailed."""
 
     def describe(

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 from ottla.client.admin.tokens import DelegationToken, Principal
 from ottla.client.admin.tokens import Tokens as AsyncTokens
-from ottla.client.blocking.part import Part
+from ottla.client.blocking.part import BlockingPart
 from ottla.client.deprecation import renamed_durations, renamed_timeouts
 from ottla.client.duration import Duration
 
 
 @renamed_timeouts
-class Tokens(Part[AsyncTokens]):
+class Tokens(BlockingPart[AsyncTokens]):
     """Delegation tokens, as `admin.tokens`. Every call raises Refused or TimedOut."""
 
     @renamed_durations(lifetime_ms_max="lifetime_max")

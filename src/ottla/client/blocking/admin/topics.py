@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 
 from ottla.client.admin.topic import CreatedTopic, NewPartitions, NewTopic, TopicDescription, TopicListing
 from ottla.client.admin.topics import Topics as AsyncTopics
-from ottla.client.blocking.part import Part
+from ottla.client.blocking.part import BlockingPart
 from ottla.client.deprecation import renamed_timeouts
 from ottla.client.duration import Duration
 
 
 @renamed_timeouts
-class Topics(Part[AsyncTopics]):
+class Topics(BlockingPart[AsyncTopics]):
     """Topics, as `admin.topics`. Every call raises Refused, TimedOut or, for several topics, SomeFailed."""
 
     def create(

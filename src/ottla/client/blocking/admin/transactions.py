@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from ottla.client.admin.producers import ProducerState
 from ottla.client.admin.transactions import FencedProducer, TransactionDescription, TransactionListing
 from ottla.client.admin.transactions import Transactions as AsyncTransactions
-from ottla.client.blocking.part import Part
+from ottla.client.blocking.part import BlockingPart
 from ottla.client.deprecation import renamed_durations, renamed_timeouts
 from ottla.client.duration import Duration
 from ottla.client.record import TopicPartition
 
 
 @renamed_timeouts
-class Transactions(Part[AsyncTransactions]):
+class Transactions(BlockingPart[AsyncTransactions]):
     """Transactions, as `admin.transactions`. Every call raises Refused, TimedOut or, for several ids, SomeFailed."""
 
     @renamed_durations(running_ms="running_longer_than")

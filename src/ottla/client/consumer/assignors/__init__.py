@@ -1,1 +1,1 @@
-"""Who reads which partition, as the members of a classic group work it out among themselves."""
+"""The assignors of classic groups: they assign partitions to members in the client."""

@@ -1,4 +1,4 @@
-"""What members of a classic group say to each other, in the bytes of Kafka's consumer protocol.
+"""Encodes and decodes subscriptions and assignments in Kafka's consumer protocol.
 
 V1  Written in the newest version known; read in the version it names, or the newest known if that is newer: versions
     only ever add fields at the end.
@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterable
 from typing import TypeVar, cast
 
-from ottla.client.consumer.assignors.spec import Wish
+from ottla.client.consumer.assignors.assignor import MemberSubscription
 from ottla.client.errors import Malformed
 from ottla.client.record import TopicPartition
 from ottla.wire.errors import ProtocolError
@@ -21,26 +21,26 @@ _VERSION = struct.Struct(">h")
 _NEWEST = ConsumerProtocolSubscription.versions[-1]
 
 
-def encode_wish(wish: Wish) -> bytes:
-    """Return what a member hands in when it joins."""
+def encode_subscription(subscription: MemberSubscription) -> bytes:
+    """Encode the subscription of a member."""
     kind = ConsumerProtocolSubscription
     message = kind(
-        topics=sorted(wish.topics),
-        user_data=wish.user_data,
+        topics=sorted(subscription.topics),
+        user_data=subscription.user_data,
         owned_partitions=[
             kind.TopicPartition(topic=topic, partitions=numbers)
-            for topic, numbers in _by_topic(sorted(wish.owned)).items()
+            for topic, numbers in _by_topic(sorted(subscription.owned)).items()
         ],
-        generation_id=wish.generation,
-        rack_id=wish.rack,
+        generation_id=subscription.generation,
+        rack_id=subscription.rack,
     )
     return _VERSION.pack(_NEWEST) + message.encode(_NEWEST)
 
 
-def decode_wish(data: bytes, instance: str | None = None) -> Wish:
-    """Read what another member handed in."""
+def decode_subscription(data: bytes, instance: str | None = None) -> MemberSubscription:
+    """Decode the subscription of a member."""
     message = _decode(ConsumerProtocolSubscription, data)
-    return Wish(
+    return MemberSubscription(
         tuple(message.topics),
         message.user_data,
         tuple(
@@ -55,7 +55,7 @@ def decode_wish(data: bytes, instance: str | None = None) -> Wish:
 
 
 def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
-    """Return what the leader hands in for a member."""
+    """Encode the assignment of a member."""
     kind = ConsumerProtocolAssignment
     message = kind(
         assigned_partitions=[
@@ -67,7 +67,7 @@ def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
 
 
 def decode_assignment(data: bytes) -> list[TopicPartition]:
-    """Read what the leader handed in for this member."""
+    """Decode the assignment of a member."""
     message = _decode(ConsumerProtocolAssignment, data)
     return [
         TopicPartition(each.topic, number)

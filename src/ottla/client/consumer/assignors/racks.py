@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from ottla.client.consumer.assignors.spec import Layout, Wish, racks_matter
+from ottla.client.consumer.assignors.assignor import MemberSubscription, RacksOfPartitions, racks_are_relevant
 from ottla.client.record import TopicPartition
 
 _NOWHERE: frozenset[str] = frozenset()
@@ -11,10 +11,12 @@ _NOWHERE: frozenset[str] = frozenset()
 class Racks:
     """Who is near what. Empty, and so of no effect, where racks make no difference."""
 
-    def __init__(self, layout: Layout, wishes: Mapping[str, Wish]) -> None:
-        members = {member: wish.rack for member, wish in wishes.items() if wish.rack}
+    def __init__(self, layout: RacksOfPartitions, subscriptions: Mapping[str, MemberSubscription]) -> None:
+        members = {
+            member: subscription.rack for member, subscription in subscriptions.items() if subscription.rack
+        }
         flat = [racks for partitions in layout.values() for racks in partitions]
-        if not racks_matter(members.values(), flat):
+        if not racks_are_relevant(members.values(), flat):
             members, layout = {}, {}
         self.of_member: dict[str, str] = members
         self.of_partition: dict[TopicPartition, frozenset[str]] = {
@@ -24,22 +26,22 @@ class Racks:
         }
 
     @property
-    def matter(self) -> bool:
+    def are_relevant(self) -> bool:
         """Whether nearness is to be looked at."""
         return bool(self.of_member)
 
-    def apart(self, member: str, partition: TopicPartition) -> bool:
+    def is_outside_rack(self, member: str, partition: TopicPartition) -> bool:
         """Say whether a member has a rack, and no replica of the partition is in it."""
         rack = self.of_member.get(member)
         return rack is not None and rack not in self.of_partition.get(partition, _NOWHERE)
 
-    def close(self, member: str, partition: TopicPartition) -> bool:
+    def is_in_rack(self, member: str, partition: TopicPartition) -> bool:
         """Say whether a member has a rack in which there is a replica of the partition."""
         return self.of_member.get(member) in self.of_partition.get(partition, _NOWHERE)
 
     def hardest_first(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
         """Return the partitions with the fewest members near them first."""
-        if not self.matter:
+        if not self.are_relevant:
             return list(partitions)
         counts: dict[str, int] = {}
         for rack in self.of_member.values():
@@ -53,6 +55,6 @@ class Racks:
         """Return the place of the first member near the partition, looking around from `first`; -1 for none."""
         for step in range(len(members)):
             index = (first + step) % len(members)
-            if self.close(members[index], partition):
+            if self.is_in_rack(members[index], partition):
                 return index
         return -1

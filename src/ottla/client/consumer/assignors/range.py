@@ -7,7 +7,13 @@ then split as if there were no racks.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ottla.client.consumer.assignors.spec import Assignment, Layout, Wish, racks_matter, ranked
+from ottla.client.consumer.assignors.assignor import (
+    Assignment,
+    MemberSubscription,
+    RacksOfPartitions,
+    in_member_order,
+    racks_are_relevant,
+)
 from ottla.client.record import TopicPartition
 
 
@@ -24,16 +30,22 @@ class RangeAssignor:
     def adopt(self, partitions: Sequence[TopicPartition], generation: int) -> None:
         """Have nothing to note."""
 
-    def assign(self, layout: Layout, wishes: Mapping[str, Wish]) -> Assignment:
+    def assign(
+        self, layout: RacksOfPartitions, subscriptions: Mapping[str, MemberSubscription]
+    ) -> Assignment:
         """Split each topic among those who subscribe to it."""
-        order = ranked(wishes)
+        order = in_member_order(subscriptions)
         shares = [
-            _Share(topic, layout[topic], {m: wishes[m].rack for m in order if topic in wishes[m].topics})
+            _Share(
+                topic,
+                layout[topic],
+                {m: subscriptions[m].rack for m in order if topic in subscriptions[m].topics},
+            )
             for topic in sorted(layout)
             if layout[topic]
         ]
-        assignment: Assignment = {member: [] for member in wishes}
-        near = any(share.racks_matter for share in shares)
+        assignment: Assignment = {member: [] for member in subscriptions}
+        near = any(share.racks_are_relevant for share in shares)
         if near:
             _assign_near(shares, assignment)
         for share in shares:
@@ -56,7 +68,7 @@ class _Share:
         self.left = dict.fromkeys(range(len(racks)))
         self.given = dict.fromkeys(members, 0)
         self.quota, self.extras = divmod(len(racks), len(members)) if members else (0, 0)
-        self.racks_matter = racks_matter([rack for rack in members.values() if rack], racks)
+        self.racks_are_relevant = racks_are_relevant([rack for rack in members.values() if rack], racks)
 
     def is_near(self, member: str, number: int) -> bool:
         rack = self.members[member]
@@ -90,7 +102,7 @@ def _assign_near(shares: Sequence[_Share], assignment: Assignment) -> None:
     for (members, size), group in alike.items():
         if len(group) > 1:
             _assign_in_step([member for member, _ in members], size, group, assignment)
-        elif group[0].racks_matter:
+        elif group[0].racks_are_relevant:
             group[0].assign_ranges(group[0].is_near, assignment)
 
 

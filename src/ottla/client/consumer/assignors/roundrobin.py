@@ -1,14 +1,19 @@
-"""The round robin assignor: all partitions in a row, dealt out one at a time to whoever is next and subscribes."""
+"""The round robin assignor: partitions go in order to the next member that subscribes to their topic."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 
-from ottla.client.consumer.assignors.spec import Assignment, Layout, Wish, ranked
+from ottla.client.consumer.assignors.assignor import (
+    Assignment,
+    MemberSubscription,
+    RacksOfPartitions,
+    in_member_order,
+)
 from ottla.client.record import TopicPartition
 
 
 class RoundRobinAssignor:
-    """Partitions dealt out like cards."""
+    """Assigns partitions one at a time, in turns."""
 
     name = "roundrobin"
     cooperative = False
@@ -20,14 +25,16 @@ class RoundRobinAssignor:
     def adopt(self, partitions: Sequence[TopicPartition], generation: int) -> None:
         """Have nothing to note."""
 
-    def assign(self, layout: Layout, wishes: Mapping[str, Wish]) -> Assignment:
+    def assign(
+        self, layout: RacksOfPartitions, subscriptions: Mapping[str, MemberSubscription]
+    ) -> Assignment:
         """Deal out the partitions of all subscribed topics."""
-        assignment: Assignment = {member: [] for member in wishes}
-        subscribed = {topic for wish in wishes.values() for topic in wish.topics}
-        turns = cycle(ranked(wishes))
+        assignment: Assignment = {member: [] for member in subscriptions}
+        subscribed = {topic for subscription in subscriptions.values() for topic in subscription.topics}
+        turns = cycle(in_member_order(subscriptions))
         for topic in sorted(subscribed & layout.keys()):
             for number in range(len(layout[topic])):
-                # Somebody subscribes to it, so this ends within one round.
-                member = next(each for each in turns if topic in wishes[each].topics)
+                # At least one member subscribes to the topic, so this ends within one round.
+                member = next(each for each in turns if topic in subscriptions[each].topics)
                 assignment[member].append(TopicPartition(topic, number))
         return assignment

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
+from ottla.client.consumer.assignors.assignor import Assignor
 from ottla.client.consumer.assignors.range import RangeAssignor
 from ottla.client.consumer.assignors.roundrobin import RoundRobinAssignor
-from ottla.client.consumer.assignors.spec import Assignor
 from ottla.client.consumer.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
 from ottla.metadata.settings.error import InvalidValue
 

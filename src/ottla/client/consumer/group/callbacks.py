@@ -1,7 +1,7 @@
-"""Tells the application's listener of partitions that come and go.
+"""Calls the rebalance listener of the application.
 
-What a listener raises does not stop the rebalance: it is kept, and raised to the application when that is through.
-A rebalance that is under way when a poll is cancelled goes on; the next poll waits for it first.
+An error of the listener does not stop the rebalance. It is raised to the application when the rebalance is complete.
+A rebalance continues when its poll is cancelled. The next poll waits for it first.
 """
 
 import asyncio
@@ -12,28 +12,28 @@ from ottla.client.consumer.subscription import Subscription
 from ottla.client.record import TopicPartition
 
 
-class Callbacks:
-    """The way to the listener, and the step of a rebalance that calls it."""
+class RebalanceCallbacks:
+    """Calls the listener, and runs the step of a rebalance that does."""
 
     def __init__(self, subscription: Subscription) -> None:
         self._subscription = subscription
         self._step: asyncio.Task[Exception | None] | None = None
 
-    # Telling
+    # Calls
 
     async def assigned(self, partitions: Collection[TopicPartition]) -> Exception | None:
-        """Tell of partitions that were added, be there any or not; return what the listener raised."""
-        return await self._tell("on_partitions_assigned", partitions)
+        """Call the listener with added partitions, even if there are none. Return its error."""
+        return await self._call_listener("on_partitions_assigned", partitions)
 
     async def revoked(self, partitions: Collection[TopicPartition]) -> Exception | None:
-        """Tell of partitions that are about to go."""
-        return await self._tell("on_partitions_revoked", partitions) if partitions else None
+        """Call the listener with partitions to revoke."""
+        return await self._call_listener("on_partitions_revoked", partitions) if partitions else None
 
     async def lost(self, partitions: Collection[TopicPartition]) -> Exception | None:
-        """Tell of partitions that are gone."""
-        return await self._tell("on_partitions_lost", partitions) if partitions else None
+        """Call the listener with lost partitions."""
+        return await self._call_listener("on_partitions_lost", partitions) if partitions else None
 
-    async def _tell(self, name: str, partitions: Collection[TopicPartition]) -> Exception | None:
+    async def _call_listener(self, name: str, partitions: Collection[TopicPartition]) -> Exception | None:
         listener = self._subscription.listener
         if listener is None:
             return None
@@ -41,7 +41,7 @@ class Callbacks:
             outcome = getattr(listener, name)(sorted(partitions))
             if outcome is not None:
                 await outcome
-        except Exception as error:  # noqa: BLE001  # whatever it is, it is the application's to hear of
+        except Exception as error:  # noqa: BLE001  # every error is raised to the application later
             return error
         return None
 
@@ -49,17 +49,17 @@ class Callbacks:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a step was left behind by a poll that was cancelled."""
+        """Whether a step of a cancelled poll is still running."""
         return self._step is not None
 
     async def run(self, step: Coroutine[Any, Any, Exception | None]) -> None:
-        """Run a step to its end, even if whoever waits for it gives up; raise what it returns."""
+        """Run a step to its end, even if the caller is cancelled. Raise the error that it returns."""
         assert self._step is None
         self._step = asyncio.create_task(step)
         await self.finish()
 
     async def finish(self) -> None:
-        """Wait for the step that is under way, if there is any; raise what it returns."""
+        """Wait for the running step, if there is one. Raise the error that it returns."""
         step = self._step
         if step is None:
             return
@@ -72,7 +72,7 @@ class Callbacks:
             raise error
 
     async def close(self) -> None:
-        """Leave no step behind."""
+        """Cancel the running step."""
         if self._step is not None:
             self._step.cancel()
             await asyncio.gather(self._step, return_exceptions=True)

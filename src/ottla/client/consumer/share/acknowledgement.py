@@ -1,9 +1,9 @@
-"""What a share consumer has to say of records it was given.
+"""The acknowledgements of a share consumer.
 
-A1  A record is acknowledged once for each time it is delivered; until it is sent, a later word replaces an earlier.
-A2  Offsets that were acquired and have no record, because it was compacted away or is not for applications, are gaps;
-    they have to be acknowledged as well, or they would be delivered for ever.
-A3  Neighbours go together on the wire: a run of one type is one entry with two offsets and one type.
+A1  A record is acknowledged once for each delivery. Until it is sent, a later acknowledgement replaces an earlier one.
+A2  Acquired offsets without a record, because of compaction or control batches, are gaps. They are acknowledged too, or
+    they would be delivered again and again.
+A3  Neighbouring offsets are sent together: a run of one type is one entry with two offsets and one type.
 """
 
 import enum
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 GAP = 0
-# From so many alike on, a run of its own is shorter than a type for each.
+# For at least this many equal types, a separate run is shorter than one type for each offset.
 _RUN_MIN = 11
 
 
@@ -24,7 +24,7 @@ class AcknowledgeType(enum.IntEnum):
     RENEW = 4  # it is still being processed: extend its lock
 
 
-class Tip(NamedTuple):
+class TopicIdPartition(NamedTuple):
     """A partition by the id of its topic, which outlives the name."""
 
     topic_id: bytes

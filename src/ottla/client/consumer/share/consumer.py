@@ -6,8 +6,8 @@
             for record in await consumer.poll():
                 work(record)
 
-Z1  Every call that waits can be cancelled, and nothing is lost by it: what was acquired comes with the next poll.
-Z2  After `close` no task and no connection of the consumer is left; records that were not acknowledged go to others.
+Z1  Every call that waits can be cancelled. No record is lost: the next poll returns what was acquired.
+Z2  After `close` the consumer has no task and no connection. Others get the records that were not acknowledged.
 """
 
 import asyncio
@@ -17,20 +17,24 @@ from types import TracebackType
 from typing import Any, Self
 
 from ottla.client.cluster import Cluster
-from ottla.client.consumer.bell import Bell
-from ottla.client.consumer.coordinator import Coordinator
+from ottla.client.connections import ClientConnections
+from ottla.client.consumer.group_coordinator import GroupCoordinator
 from ottla.client.consumer.share.acknowledgement import AcknowledgeType
-from ottla.client.consumer.share.courier import AcknowledgementCallback, Courier, Errand
-from ottla.client.consumer.share.delivery import Deliveries
+from ottla.client.consumer.share.in_flight_records import InFlightRecords
 from ottla.client.consumer.share.member import ShareMember
-from ottla.client.consumer.subscription import Kind, Subscription
+from ottla.client.consumer.share.share_fetcher import (
+    AcknowledgementCallback,
+    AcknowledgementRequest,
+    ShareFetcher,
+)
+from ottla.client.consumer.subscription import Subscription, SubscriptionType
+from ottla.client.consumer.wake_event import WakeEvent
 from ottla.client.deprecation import deprecated, renamed_durations
-from ottla.client.doors import Doors
 from ottla.client.duration import Duration, seconds
 from ottla.client.errors import ClientError, Closed, WrongState, refused
-from ottla.client.links import Links
 from ottla.client.record import Record, TopicPartition
 from ottla.client.settings import resolve
+from ottla.client.system_interfaces import SystemInterfaces
 from ottla.world.entropy import RealEntropy
 
 __all__ = ["AcknowledgeType", "ShareConsumer"]
@@ -47,7 +51,7 @@ class ShareConsumer:
     SettingError for a name that does not exist or a value that is not allowed.
     """
 
-    _doors = Doors()  # the system's, unless a subclass has others
+    _interfaces = SystemInterfaces()  # the system's, unless a subclass has others
 
     def __init__(
         self,
@@ -57,29 +61,29 @@ class ShareConsumer:
         **keywords: Any,
     ) -> None:
         self._settings = resolve("share", bootstrap_servers, settings, keywords)
-        network, entropy = self._doors.network, self._doors.entropy or RealEntropy()
-        self._cluster = Cluster(self._settings, Links(self._settings, network, entropy))
-        self._links = Links(self._settings, network, entropy)
-        group_links = Links(self._settings, network, entropy)
-        self._bell, self._subscription = Bell(), Subscription()
-        self._coordinator = Coordinator(self._settings, self._cluster, group_links)
+        network, entropy = self._interfaces.network, self._interfaces.entropy or RealEntropy()
+        self._cluster = Cluster(self._settings, ClientConnections(self._settings, network, entropy))
+        self._connections = ClientConnections(self._settings, network, entropy)
+        group_connections = ClientConnections(self._settings, network, entropy)
+        self._wake_event, self._subscription = WakeEvent(), Subscription()
+        self._coordinator = GroupCoordinator(self._settings, self._cluster, group_connections)
         self._member = ShareMember(
             self._settings,
             self._cluster,
             self._coordinator,
             self._subscription,
-            self._bell,
-            group_links,
+            self._wake_event,
+            group_connections,
             entropy,
         )
-        self._deliveries = Deliveries()
-        self._courier = Courier(
+        self._in_flight = InFlightRecords()
+        self._fetcher = ShareFetcher(
             self._settings,
             self._cluster,
-            self._links,
+            self._connections,
             self._subscription,
-            self._deliveries,
-            self._bell,
+            self._in_flight,
+            self._wake_event,
             self._member.membership.member_id,
         )
         self._explicit: bool = self._settings["share.acknowledgement.mode"] == "explicit"
@@ -108,7 +112,7 @@ class ShareConsumer:
             await self._cluster.close()
             raise
         self._is_open = True
-        self._cluster.listen(self._bell.ring)
+        self._cluster.add_listener(self._wake_event.set)
         return self
 
     @renamed_durations("timeout_ms", timeout_ms="timeout")
@@ -119,22 +123,22 @@ class ShareConsumer:
         await asyncio.shield(self._closing)
 
     async def _close(self, timeout_s: float) -> None:
-        self._bell.ring()
+        self._wake_event.set()
         try:
             if self._is_open:
-                self._courier.want(False)
+                self._fetcher.set_fetching(False)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(timeout_s):
-                        errands = self._courier.carry(
-                            self._deliveries.take_acks(), timeout_s * 1000, closing=True
+                        pending_acknowledgements = self._fetcher.send_acknowledgements(
+                            self._in_flight.take_acks(), timeout_s * 1000, closing=True
                         )
-                        await _all_done(errands)
+                        await _all_done(pending_acknowledgements)
                 await self._member.leave(timeout_s)
         finally:
             await self._member.close()
-            await self._courier.close()
+            await self._fetcher.close()
             await self._coordinator.close()
-            self._links.close()
+            self._connections.close()
             await self._cluster.close()
 
     async def __aenter__(self) -> Self:
@@ -194,39 +198,39 @@ class ShareConsumer:
         self._check_open()
         if self._polling:
             raise WrongState("another task is polling this consumer", hint="poll from one task at a time")
-        if self._subscription.kind is Kind.NONE:
+        if self._subscription.kind is SubscriptionType.NONE:
             raise WrongState("there is nothing to read", hint="subscribe to topics")
-        self._conclude()
+        self._finish_previous_poll()
         loop = asyncio.get_running_loop()
         deadline = float("inf") if timeout is None else loop.time() + seconds(timeout)
         self._polling = True
-        self._member.enter(loop.time())
+        self._member.poll_started(loop.time())
         try:
-            # An application that is always served at once must not keep heartbeats, and answers, from their turns.
+            # Heartbeats and responses must be handled even if records are always ready.
             await asyncio.sleep(0)
             while True:
-                await self._member.tend()
-                found = self._deliveries.take_renewed() or self._collect()
+                await self._member.maintain()
+                found = self._in_flight.take_renewed() or self._take_acquired()
                 if found:
-                    # What is to be acknowledged has no fetch to ride with.
-                    self._courier.carry({}, self._timeout_ms)
+                    # No fetch is sent now, so acknowledgements need their own request.
+                    self._fetcher.send_acknowledgements({}, self._timeout_ms)
                     self._records += len(found)
                     return found
                 self._raise_errors()
-                if self._deliveries.renew:
-                    # Those come first, so there is nothing to fetch, and nothing to ride with.
-                    self._courier.carry({}, self._timeout_ms)
+                if self._in_flight.renew:
+                    # Renewed records come first, so no fetch is sent now.
+                    self._fetcher.send_acknowledgements({}, self._timeout_ms)
                 else:
-                    self._courier.want(True)
+                    self._fetcher.set_fetching(True)
                 now = loop.time()
                 if now >= deadline:
                     return []
-                await self._bell.heard(min(deadline - now, _LONG_S))
+                await self._wake_event.wait(min(deadline - now, _LONG_S))
                 self._check_open()
         finally:
             self._polling = False
-            self._courier.want(False)
-            self._member.exit(loop.time())
+            self._fetcher.set_fetching(False)
+            self._member.poll_ended(loop.time())
 
     async def __aiter__(self) -> AsyncIterator[Record]:
         """Iterate over the records, waiting for more until the consumer is closed. Raises the errors of `poll`."""
@@ -234,37 +238,37 @@ class ShareConsumer:
             for record in await self.poll(timeout=None):
                 yield record
 
-    def _conclude(self) -> None:
-        """Be done with the records of the poll before."""
+    def _finish_previous_poll(self) -> None:
+        """Acknowledge the records of the previous poll in implicit mode, or check that the application has."""
         if not self._explicit:
-            self._deliveries.accept_all()
-        elif self._deliveries.is_open:
+            self._in_flight.accept_all()
+        elif self._in_flight.is_open:
             raise WrongState(
                 "not all records of the poll before were acknowledged",
                 hint="with share.acknowledgement.mode=explicit, acknowledge each before the next poll",
             )
-        self._courier.ride(self._deliveries.take_acks())
+        self._fetcher.attach(self._in_flight.take_acks())
 
-    def _collect(self) -> list[Record]:
+    def _take_acquired(self) -> list[Record]:
         found: list[Record] = []
-        pieces = self._courier.pieces
-        while pieces and len(found) < self._records_max:
-            tip, node, piece = pieces[0]
-            if piece.fault is not None and found:
+        acquired_records = self._fetcher.acquired_records
+        while acquired_records and len(found) < self._records_max:
+            partition, node, acquired = acquired_records[0]
+            if acquired.fault is not None and found:
                 break
-            pieces.popleft()
-            self._deliveries.add(tip, node, piece.records, piece.acks)
-            if piece.fault is not None:
-                raise piece.fault
-            found = found + piece.records if found else piece.records
+            acquired_records.popleft()
+            self._in_flight.add(partition, node, acquired.records, acquired.acks)
+            if acquired.fault is not None:
+                raise acquired.fault
+            found = found + acquired.records if found else acquired.records
         if not found:
-            # Gaps alone are nothing to hand out, and nothing to wait with.
-            self._courier.ride(self._deliveries.take_acks())
+            # There are only gaps, which are acknowledged with the next fetch.
+            self._fetcher.attach(self._in_flight.take_acks())
         return found
 
     def _raise_errors(self) -> None:
-        if self._courier.errors:
-            raise self._courier.errors.pop(0)
+        if self._fetcher.errors:
+            raise self._fetcher.errors.pop(0)
         if self._checked != self._cluster.version:
             self._checked = self._cluster.version
             for name in self._subscription.topics:
@@ -287,38 +291,38 @@ class ShareConsumer:
             raise WrongState(
                 "records are accepted by the next poll", hint="set share.acknowledgement.mode=explicit"
             )
-        self._deliveries.acknowledge(record[0], record[1], record[2], AcknowledgeType(kind))
+        self._in_flight.acknowledge(record[0], record[1], record[2], AcknowledgeType(kind))
 
     @renamed_durations("timeout_ms", timeout_ms="timeout")
     async def commit(self, *, timeout: Duration | None = None) -> dict[TopicPartition, ClientError | None]:
         """Send the acknowledgements, wait for the answers, and return for each partition an error, or None."""
         self._check_open()
         limit_ms = self._timeout_ms if timeout is None else seconds(timeout) * 1000
-        outcomes = await _all_done(self._carry(limit_ms))
+        outcomes = await _all_done(self._send_acknowledgements(limit_ms))
         return {
-            TopicPartition(tip.topic, tip.partition): error
+            TopicPartition(partition.topic, partition.partition): error
             for outcome in outcomes
-            for tip, error in outcome.items()
+            for partition, error in outcome.items()
         }
 
     def commit_nowait(self) -> None:
         """Send the acknowledgements without waiting. The acknowledgement callback is called with the outcome."""
         self._check_open()
-        self._carry(self._timeout_ms)
+        self._send_acknowledgements(self._timeout_ms)
 
-    def _carry(self, timeout_ms: float) -> list[Errand]:
+    def _send_acknowledgements(self, timeout_ms: float) -> list[AcknowledgementRequest]:
         if not self._explicit:
-            self._deliveries.accept_all()
-        return self._courier.carry(self._deliveries.take_acks(), timeout_ms)
+            self._in_flight.accept_all()
+        return self._fetcher.send_acknowledgements(self._in_flight.take_acks(), timeout_ms)
 
     def set_acknowledgement_callback(self, callback: AcknowledgementCallback | None) -> None:
         """Set a function that is called as `callback({partition: offsets}, error)` after each acknowledgement."""
-        self._courier.told = callback
+        self._fetcher.acknowledgement_callback = callback
 
     @property
     def acquisition_lock_timeout(self) -> float | None:
         """How many seconds a record stays acquired by this consumer. None before the first fetch."""
-        limit_ms = self._courier.lock_timeout_ms
+        limit_ms = self._fetcher.lock_timeout_ms
         return None if limit_ms is None else limit_ms / 1000
 
     @property
@@ -327,20 +331,20 @@ class ShareConsumer:
     )
     def acquisition_lock_timeout_ms(self) -> int | None:
         """How long a record stays acquired, in milliseconds. Deprecated: use `acquisition_lock_timeout`."""
-        return self._courier.lock_timeout_ms
+        return self._fetcher.lock_timeout_ms
 
-    # What there is to tell
+    # Statistics
 
     def statistics(self) -> dict[str, Any]:
         """Return counts of records, fetches and acknowledgements, and the state of the group."""
         membership = self._member.membership
         return {
             "records": self._records,
-            "fetches": self._courier.fetches,
-            "bytes": self._courier.bytes,
-            "acknowledged": self._courier.acknowledged,
+            "fetches": self._fetcher.fetches,
+            "bytes": self._fetcher.bytes,
+            "acknowledged": self._fetcher.acknowledged,
             "metadata_version": self._cluster.version,
-            "partitions": sorted(map(str, self._subscription.readings)),
+            "partitions": sorted(map(str, self._subscription.assignment)),
             "group": {
                 "state": membership.state.name.lower(),
                 "epoch": membership.epoch,
@@ -350,5 +354,5 @@ class ShareConsumer:
         }
 
 
-async def _all_done(errands: Sequence[Errand]) -> list[Any]:
-    return [await asyncio.shield(errand.done) for errand in errands]
+async def _all_done(pending_acknowledgements: Sequence[AcknowledgementRequest]) -> list[Any]:
+    return [await asyncio.shield(pending.done) for pending in pending_acknowledgements]

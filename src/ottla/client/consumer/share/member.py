@@ -1,11 +1,11 @@
-"""Membership in a share group: heartbeats that say what is subscribed to, and an assignment that is simply taken."""
+"""Membership in a share group: heartbeats with the subscription, and the assignment from their responses."""
 
 import asyncio
 import logging
 from typing import Any
 
-from ottla.client.consumer.group.epochs import EpochMember
-from ottla.client.consumer.group.machine import MemberState
+from ottla.client.consumer.group.epoch_member import EpochMember
+from ottla.client.consumer.group.epoch_membership import EpochMemberState
 from ottla.wire.message import Message
 from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 
@@ -15,32 +15,32 @@ LOGGER = logging.getLogger("ottla.client")
 class ShareMember(EpochMember):
     """One member of a share group."""
 
-    _topics: frozenset[str] | None = None  # those the coordinator was told of
+    _topics: frozenset[str] | None = None  # the topics of the last heartbeat
 
-    async def tend(self) -> None:
-        """Do what the group has to have done; raises what went wrong."""
+    async def maintain(self) -> None:
+        """Join the group and apply its assignments. Raises the errors of the group."""
         membership, subscription = self.membership, self._subscription
         if membership.must_release:
-            subscription.take(())
+            subscription.assign_from_group(())
             membership.released()
-            self.hurry()
+            self.wake_heartbeats()
         self.raise_failure()
-        if membership.state is MemberState.UNSUBSCRIBED:
+        if membership.state is EpochMemberState.UNSUBSCRIBED:
             self._join()
-            self.hurry()
+            self.wake_heartbeats()
         elif (
             self._topics is not None
             and self._topics != subscription.topics
             and self._now() >= self._paused_until
         ):
-            self._heart.hurry(self._now())
-            self.hurry()
+            self._timers.send_now(self._now())
+            self.wake_heartbeats()
         if membership.must_reconcile:
-            # Others read the same partitions anyway, so nobody has to be told, or waited for.
-            share, assigned = self.resolve()
-            subscription.take(assigned)
-            membership.reconciled(share)
-            self.hurry()
+            # Partitions are shared, so nothing has to be revoked first.
+            local_assignment, assigned = self.resolve()
+            subscription.assign_from_group(assigned)
+            membership.reconciled(local_assignment)
+            self.wake_heartbeats()
 
     @property
     def _response(self) -> type[Any]:
@@ -56,20 +56,20 @@ class ShareMember(EpochMember):
             member_id=membership.member_id,
             member_epoch=membership.epoch,
         )
-        if membership.state is MemberState.LEAVING:
+        if membership.state is EpochMemberState.LEAVING:
             return request
-        if membership.state is MemberState.JOINING or self._topics is None:
+        if membership.state is EpochMemberState.JOINING or self._topics is None:
             request.rack_id = self._settings["client.rack"] or None
-        if membership.state is MemberState.JOINING or self._topics != self._subscription.topics:
+        if membership.state is EpochMemberState.JOINING or self._topics != self._subscription.topics:
             request.subscribed_topic_names = sorted(self._subscription.topics)
             self._topics = self._subscription.topics
         return request
 
     async def leave(self, timeout_s: float) -> None:
-        """Cease to be a member."""
+        """Leave the group."""
         if self.membership.leave():
             try:
                 async with asyncio.timeout(timeout_s):
-                    await self._say_goodbye()
+                    await self._send_leave()
             except TimeoutError:
                 LOGGER.warning("group %s did not answer to its member's leave", self._coordinator.group_id)

@@ -4,9 +4,9 @@ import asyncio
 from typing import Any, TypeVar
 
 from ottla.client.admin.configs import Resource
+from ottla.client.connections import ClientConnections
 from ottla.client.consumer.share.consumer import AcknowledgeType, ShareConsumer
 from ottla.client.errors import ClientError, WrongState
-from ottla.client.links import Links
 from ottla.client.record import Record
 from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH
 from ottla.sim.cluster.fleet import LOCK_MS, Client, Fleet
@@ -32,7 +32,7 @@ M = TypeVar("M", bound=Message)
 class _Tap:
     """Links that note every share fetch and every acknowledgement, and what was answered."""
 
-    def __init__(self, links: Links, fleet: Fleet, client: Client) -> None:
+    def __init__(self, links: ClientConnections, fleet: Fleet, client: Client) -> None:
         self._links = links
         self._fleet = fleet
         self._client = client
@@ -138,9 +138,11 @@ class Sharing(Workload):
         while not self.is_enough:
             try:
                 async with client.admin() as admin:
-                    await admin.configs.alter({Resource.group(GROUP): {"share.auto.offset.reset": "earliest"}})
+                    await admin.configs.alter(
+                        {Resource.group(GROUP): {"share.auto.offset.reset": "earliest"}}
+                    )
                 async with client.share_consumer(group_id=GROUP) as consumer:
-                    consumer._courier._links = _Tap(consumer._links, self.fleet, client)  # type: ignore[assignment]
+                    consumer._fetcher._connections = _Tap(consumer._connections, self.fleet, client)  # type: ignore[assignment]
                     await consumer.subscribe([LOG])
                     client.note("joins")
                     for _ in range(10 + client.entropy.below(40)):
