@@ -78,6 +78,7 @@ sim: $(VENV)/.test
 
 soak: $(VENV)/.test
 	$(PYTEST) tests -m long --ignore=tests/compat --ignore=tests/client --ignore=tests/spark --timeout=0 $(ARGS)
+	$(PYTEST) tests/spark/test_streams_agreement_plans.py -m long --timeout=0 $(ARGS)
 
 bench: $(VENV)/.bench
 	@$(COMPILE)

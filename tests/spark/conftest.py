@@ -29,6 +29,7 @@ SHORT = frozenset(
         "test_source_batch.py",
         "test_streams_agreement_functions.py",
         "test_streams_agreement_json.py",
+        "test_streams_agreement_plans.py",
         "test_streams_once.py",
         "test_streams_stateless.py",
     }

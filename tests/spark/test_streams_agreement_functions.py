@@ -9,16 +9,11 @@ A function that was found to differ stays in FOUND.
 """
 
 import datetime
-import enum
-import json
-import math
-import os
-import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -32,323 +27,34 @@ from ottla.streams.types.codec import decoder, encoder
 from ottla.streams.types.serde import serde
 from ottla.streams.types.type import Boolean, Type
 from ottla.streams.types.walk import as_key
-
-SEED = int(os.environ.get("AGREEMENT_SEED") or random.SystemRandom().randrange(1 << 32))
-FUNCTIONS, VALUES = 50, 25
-UTC = datetime.UTC
-
-
-class Status(enum.Enum):
-    NEW = "new"
-    PAID = "paid"
-    ODD = "5"
-
-
-class Level(enum.Enum):
-    LOW = 1
-    HIGH = 2
-
-
-class Point(NamedTuple):
-    x: int
-    y: int = 0
-
-
-@dataclass
-class Part:
-    sku: str
-    n: int = 1
-
-
-@dataclass
-class Value:
-    i: int
-    j: int
-    f: float
-    g: float
-    s: str
-    t: str
-    b: bool
-    c: bool
-    d: Decimal
-    e: Decimal
-    at: datetime.datetime
-    until: datetime.datetime
-    day: datetime.date
-    raw: bytes
-    status: Status
-    level: Level
-    part: Part
-    parts: list[Part]
-    point: Point
-    names: list[str]
-    tags: dict[str, int]
-    pair: tuple[int, str]
-    note: str | None = None
-    maybe: int | None = None
-    real: float | None = None
-    flag: bool | None = None
-    text: str = "none"
-    more: int = 7
-
-
-@dataclass
-class Made:
-    name: str
-    n: int
-    total: float = 0.5
-    note: str | None = None
-
-
-WHEN = datetime.datetime(2024, 2, 29, 12, 30, 0, 1, tzinfo=UTC)
-OLD = datetime.datetime(1582, 10, 10, 23, 59, 59, 999999, tzinfo=UTC)
-DAY = datetime.date(1500, 2, 28)
-INF, NAN, BIG = math.inf, math.nan, Decimal("12345678901234567890.123456789012345678")
-TINY = Decimal("0.0000000000000000001")
-NAMES: dict[str, Any] = {
-    "Made": Made,
-    "Part": Part,
-    "Point": Point,
-    "Status": Status,
-    "Level": Level,
-    "WHEN": WHEN,
-    "OLD": OLD,
-    "DAY": DAY,
-}
-NAMES |= {"INF": INF, "NAN": NAN, "BIG": BIG, "TINY": TINY}
-
-WHOLE = [
-    0,
-    1,
-    -1,
-    2,
-    7,
-    -7,
-    10,
-    100,
-    2**31,
-    2**53,
-    2**53 + 1,
-    -(2**53) - 1,
-    2**62,
-    2**63 - 1,
-    -(2**63),
-    -(2**63) + 1,
-]
-REALS = [
-    0.0,
-    -0.0,
-    1.0,
-    -1.5,
-    2.5,
-    0.1,
-    1e-300,
-    1e300,
-    5e-324,
-    2.0**53,
-    2.0**63,
-    -(2.0**63),
-    9007199254740992.0,
-]
-REALS += [INF, -INF, NAN, 1e16, 123456.789]
-TEXTS = [
-    "", "a", "b", "A,b,,C,", " \t\n\x1c\x1f\x85\xa0\u2003\u3000x y \u200b",
-    "İstanbul ß ΑΣ ΑΣ. Σ ʰΣ", "a.b|c\\E$^", "\n",
-    "ŉǰΐﬁﬃ Straße", "\x00", "😀𐐀𐐨é\u0301", "\uffff", "\U00010000", "5", "-7", "true", "null", "NaN",
-    "{}", "[1]", '"q"',
-    "\\ud800", "İ", "ς", "Dž dž ǅ", "ᾳ ᾼ ΰ", "x" * 50,
-]  # fmt: skip
-DECIMALS = [
-    Decimal(0),
-    Decimal(1),
-    Decimal("-1.50"),
-    Decimal("0.000000000000000001"),
-    BIG,
-    -BIG,
-    BIG + Decimal("1e-18"),
-]
-DECIMALS += [Decimal("99999999999999999999.999999999999999999"), Decimal("1E-10"), Decimal(7)]
-TIMES = [
-    WHEN, OLD, datetime.datetime(1, 1, 1, tzinfo=UTC), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
-    datetime.datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC), datetime.datetime(1970, 1, 1, tzinfo=UTC),
-    datetime.datetime(2024, 3, 31, 2, 30, tzinfo=UTC), datetime.datetime(1900, 2, 28, 0, 0, 0, 1, tzinfo=UTC),
-]  # fmt: skip
-DAYS = [
-    DAY,
-    datetime.date(1, 1, 1),
-    datetime.date(9999, 12, 31),
-    datetime.date(1970, 1, 1),
-    datetime.date(1582, 10, 10),
-]
-
-wholes = st.sampled_from(WHOLE) | st.integers(-(2**63), 2**63 - 1) | st.integers(-20, 20)
-reals = st.sampled_from(REALS) | st.floats() | st.integers(-9, 9).map(float)
-texts = st.sampled_from(TEXTS) | st.text(st.characters(codec="utf-8"), max_size=12)
-decimals = st.sampled_from(DECIMALS) | st.integers(-(10**20), 10**20).map(lambda n: Decimal(n) / 8)
-parts = st.builds(Part, texts, wholes)
-values = st.builds(
+from tests.agreement.functions import Grammar
+from tests.agreement.values import (
+    DAYS,
+    DECIMALS,
+    NAMES,
+    REALS,
+    SEED,
+    TEXTS,
+    TIMES,
+    WHEN,
+    WHOLE,
+    Level,
+    Part,
+    Point,
+    Status,
     Value,
-    i=wholes, j=wholes, f=reals, g=reals, s=texts, t=texts, b=st.booleans(), c=st.booleans(), d=decimals, e=decimals,
-    at=st.sampled_from(TIMES), until=st.sampled_from(TIMES), day=st.sampled_from(DAYS), raw=st.binary(max_size=5),
-    status=st.sampled_from(Status), level=st.sampled_from(Level), part=parts, parts=st.lists(parts, max_size=2),
-    point=st.builds(Point, wholes, wholes), names=st.lists(texts, max_size=3),
-    tags=st.dictionaries(texts, wholes, max_size=2), pair=st.tuples(wholes, texts), note=st.none() | texts,
-    maybe=st.none() | wholes, real=st.none() | reals, flag=st.none() | st.booleans(), text=texts, more=wholes,
-)  # fmt: skip
+    same,
+    same_json,
+    texts,
+    values,
+)
 
-
-class Grammar:
-    """Draws the text of functions that can be read, or nearly."""
-
-    def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
-        self._draw = draw
-
-    def pick(self, *given: Any) -> Any:
-        return self._draw(st.sampled_from(given))
-
-    def whole(self, depth: int) -> str:
-        leaves = (
-            "v.i",
-            "v.j",
-            "v.part.n",
-            "v.pair[0]",
-            "v.point.x",
-            "v.more",
-            "len(v.s)",
-            "len(v.names)",
-            "len(v.raw)",
-        )
-        constants = (*map(str, WHOLE), "2654435761", "2**64", "-2**63-1", "10**30")
-        if depth <= 0:
-            return str(self.pick(*leaves, self.pick(*constants)))
-        kind = self.pick("+", "-", "*", "//", "%", "neg", "abs", "leaf", "leaf")
-        if kind in ("+", "-", "*"):
-            return f"({self.whole(depth - 1)} {kind} {self.whole(depth - 1)})"
-        if kind in ("//", "%"):
-            by = self.pick(
-                "2", "3", "-3", "100", "-1", "1", "4294967296", "9223372036854775807", "-9223372036854775808"
-            )
-            return f"({self.whole(depth - 1)} {kind} ({by}))"
-        if kind == "leaf":
-            return self.whole(0)
-        return f"(-{self.whole(depth - 1)})" if kind == "neg" else f"abs({self.whole(depth - 1)})"
-
-    def real(self, depth: int) -> str:
-        if depth <= 0:
-            return str(
-                self.pick("v.f", "v.g", "0.1", "-0.0", "INF", "NAN", "1e300", "9007199254740992.0", "2.0**63")
-            )
-        kind = self.pick("+", "-", "*", "/", "int/", "mixed", "float", "neg", "abs", "leaf")
-        if kind in ("+", "-", "*"):
-            return f"({self.real(depth - 1)} {kind} {self.real(depth - 1)})"
-        if kind == "/":
-            return f"({self.real(depth - 1)} / {self.pick('3', '-2.0', '0.1', 'INF', '2**60')})"
-        if kind == "int/":
-            by = self.pick("2", "100", "3", "-7", "1000000", "2**40", "0.5", "999983")
-            return f"({self.whole(depth - 1)} / {by})"
-        if kind == "mixed":
-            return f"({self.whole(depth - 1)} {self.pick('+', '-', '*')} {self.real(depth - 1)})"
-        if kind == "float":
-            return f"float({self.whole(depth - 1)})"
-        if kind == "leaf":
-            return self.real(0)
-        return f"(-{self.real(depth - 1)})" if kind == "neg" else f"abs({self.real(depth - 1)})"
-
-    def text(self, depth: int) -> str:
-        if depth <= 0:
-            return str(
-                self.pick("v.s", "v.t", "v.part.sku", "v.pair[1]", "k", "v.text", repr(self.pick(*TEXTS)))
-            )
-        kind = self.pick(
-            "+", "lower", "upper", "strip", "lstrip", "rstrip", "slice", "replace", "str", "str", "leaf"
-        )
-        if kind == "+":
-            return f"({self.text(depth - 1)} + {self.text(depth - 1)})"
-        if kind == "slice":
-            start, stop = self.pick("", "0", "1", "2", "2**40"), self.pick("", "0", "1", "3", "2**70")
-            return f"{self.text(depth - 1)}[{start}:{stop}]"
-        if kind == "replace":
-            old = self.pick("a", "$", ".", "Σ", "\\", "ab", " ")
-            return f"{self.text(depth - 1)}.replace({old!r}, {self.text(0)})"
-        if kind == "str":
-            return self.as_text(depth - 1)
-        return self.text(0) if kind == "leaf" else f"{self.text(depth - 1)}.{kind}()"
-
-    def as_text(self, depth: int) -> str:
-        """Text of anything: nearly always by str(), which is an expression for some types."""
-        write = self.pick(self.whole, self.whole, self.text, self.text, self.real, self.truth)
-        given = self.pick(write(depth), "k", "v.note", "v.maybe", "v.d", "v.status", "v.names", "v")
-        how = self.pick("str({})", "str({})", "str({})", "str({})", "f'{{{}}}'", "repr({})", "'%s' % ({},)")
-        return str(how.format(given)) if "'" not in given else f"str({given})"
-
-    def truth(self, depth: int) -> str:
-        order = self.pick("<", "<=", ">", ">=", "==", "!=")
-        same = self.pick("==", "!=")
-        if depth <= 0:
-            return str(
-                self.pick(
-                    "v.b", "v.c", "v.flag", f"v.note {same} None",
-                    f"v.maybe {same} {self.whole(1)}", f"v {same} None",
-                    f"v.real {same} {self.real(1)}", f"v.real {same} v.maybe", f"v.flag {same} v.b", f"k {same} v.s",
-                    f"v.status {same} Status.PAID", f"v.level {same} Level.LOW", f"v.note {same} v.s",
-                    f"v.at {order} v.until", f"v.at {order} OLD", f"v.day {order} DAY", f"v.raw {order} b'a\\xff'",
-                    f"v.d {order} v.e", f"v.d {order} BIG", f"v.d {order} {self.pick('1', '0', '10**19')}",
-                )
-            )  # fmt: skip
-        kind = self.pick("whole", "real", "mixed", "text", "starts", "ends", "&", "|", "leaf")
-        if kind in ("&", "|"):
-            return f"({self.truth(depth - 1)} {kind} ({self.truth(depth - 1)}))"
-        if kind in ("starts", "ends"):
-            return f"{self.text(depth - 1)}.{kind}with({self.text(0)})"
-        if kind == "leaf":
-            return self.truth(0)
-        one, two = {
-            "whole": (self.whole, self.whole),
-            "real": (self.real, self.real),
-            "mixed": (self.whole, self.real),
-            "text": (self.text, self.text),
-        }[kind]
-        sides = (one(depth - 1), two(depth - 1))
-        left, right = reversed(sides) if self.pick(True, False) else sides
-        return f"({left} {order} {right})"
-
-    def result(self) -> str:
-        kind = self.pick(
-            "whole", "whole", "real", "text", "truth", "truth", "made", "pair", "list", "split", "part"
-        )
-        if kind == "made":
-            note = self.pick("v.note", self.text(1), "None")
-            return f"Made({self.text(1)}, {self.whole(2)}, {self.pick(self.real(2), self.whole(1))}, {note})"
-        if kind == "pair":
-            return f"({self.text(1)}, {self.whole(1)})"
-        if kind == "list":
-            return f"[{self.text(1)}, {self.text(1)}]"
-        if kind == "split":
-            return f"{self.text(1)}.split({self.pick('', repr(','), repr('|'), repr('ab'), repr(chr(92) + 'E'))})"
-        if kind == "part":
-            names = (
-                "names",
-                "tags",
-                "note",
-                "maybe",
-                "real",
-                "parts",
-                "point",
-                "d",
-                "at",
-                "day",
-                "raw",
-                "status",
-                "level",
-            )
-            return str(self.pick("v", "k", "(k, v.part)", *(f"v.{each}" for each in names)))
-        write = {"whole": self.whole, "real": self.real, "text": self.text, "truth": self.truth}[kind]
-        return write(self.pick(1, 2, 3))
+FUNCTIONS, VALUES = 50, 25
 
 
 @st.composite
 def batches(draw: Any) -> tuple[list[str], list[tuple[str | None, Value | None]]]:
-    grammar = Grammar(draw)
+    grammar = Grammar(draw, {"k": "str", "v": "Value"})
     sources = [grammar.result() for _ in range(FUNCTIONS)]
     nulls = st.tuples(st.none() | texts, values) | st.tuples(texts, st.none())
     rows = draw(st.lists(st.tuples(texts, values) | nulls, min_size=VALUES, max_size=VALUES))
@@ -378,23 +84,6 @@ OF_ANY_TYPE = [
     "v * 3", "float(v)", "v / 2", "v % 3", "v // 2", "len(v)", "v & k", "v.lower()", "k.startswith(v)",
     "Part(str(k), 1)", "Part(v, 1)", "Part('a', v)", "(v, 1.5 * v)", "str(v + k)", "str(v)[1:]", "v[1:]",
 ]  # fmt: skip
-
-
-def same(one: Any, other: Any) -> bool:
-    """Equal, and of one kind; a NaN is a NaN, and zero has a sign."""
-    if isinstance(one, float) and isinstance(other, float):
-        if one != one or other != other:
-            return one != one and other != other
-        return one == other and math.copysign(1, one) == math.copysign(1, other)
-    if type(one) is not type(other):
-        return False
-    if is_dataclass(one):
-        return all(same(getattr(one, each.name), getattr(other, each.name)) for each in fields(one))
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
-    return bool(one == other)
 
 
 OFFERED = {"key": serde(str).type, "value": serde(Value).type}
@@ -555,19 +244,8 @@ def _case(
         yield f"{where}is {spark!r}, not {python!r}"
     elif python is not None and f"b{n}" in answer:
         data = encoder(serde(found.result))(python)
-        if not _same_bytes(bytes(answer[f"b{n}"]), data):
+        if not same_json(bytes(answer[f"b{n}"]), data):
             yield f"{where}is written as {bytes(answer[f'b{n}'])!r}, not as {data!r}"
-
-
-def _same_bytes(one: bytes, other: bytes) -> bool:
-    """The same, but for floats: Java before 19 sometimes writes a digit too many, or another last one."""
-    if one == other:
-        return True
-    try:
-        first, second = (json.loads(each, object_pairs_hook=tuple) for each in (one, other))
-    except ValueError:
-        return False
-    return same(first, second) and len(one) >= len(other)
 
 
 def _agree(differ: Any, examples: int) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from ottla.streams.errors import Unreadable
 from ottla.streams.types.codec import plain_decoder
 from ottla.streams.types.serde import serde
-from tests.spark.test_streams_agreement_functions import SEED, Part, Status, same
+from tests.agreement.values import SEED, Part, Status, same
 
 
 @dataclass

@@ -37,13 +37,10 @@ from ottla.streams.lowering.stateful.parcels import PARCELS, Packing
 from ottla.streams.lowering.stateful.transform import transformed
 from ottla.streams.lowering.tables import lower_to_table
 from ottla.streams.lowering.writing import ROWS, outgoing
-from ottla.streams.plan.aggregates import Regroup
 from ottla.streams.plan.native import check_native
 from ottla.streams.plan.node import Node
-from ottla.streams.plan.process import Process
 from ottla.streams.plan.sinks import To
 from ottla.streams.plan.sources import Source
-from ottla.streams.plan.stateless import FlatMap, Map, SelectKey
 from ottla.streams.plan.topology import Plan
 
 # Where a row comes from (`emission.py`).
@@ -177,8 +174,7 @@ class Execution:
         assert isinstance(reader, StageInput)
         stage, level = reader.stage, None
         if self.has_lineage:
-            moves = any(isinstance(each, Map | FlatMap | SelectKey | Regroup) for each in chain)
-            level = int(moves and not isinstance(stage.node, Process))
+            level = int(reader.moves)
         # What is not needed does not go to Python at all.
         if not stage.values:
             frame = frame.where(F.col("key").isNotNull() & F.col("value").isNotNull())

@@ -11,7 +11,7 @@ N3  Each function is called once for each record that reaches its operator by ea
 
 An emission is (number of the stage input, key, value, old) for a stage, and (TO_OUTPUT, output, topic, partition,
 key, value, seen) at an end: `seen` is the record itself, plain, where it leaves for a function of this program. The
-number is below zero where the key was changed on the path: Kafka Streams sends it through a topic of its own.
+number is below zero where keys may have changed on the way: Kafka Streams sends it through a topic of its own.
 """
 
 from collections.abc import Callable
@@ -24,9 +24,8 @@ from ottla.streams.lowering.flow import End, Flow, StageInput
 from ottla.streams.plan.aggregates import Regroup
 from ottla.streams.plan.joins import GlobalTableJoin
 from ottla.streams.plan.node import Node
-from ottla.streams.plan.process import Process
 from ottla.streams.plan.sinks import To
-from ottla.streams.plan.stateless import FlatMap, Map, Merge, Repartition, SelectKey
+from ottla.streams.plan.stateless import Merge, Repartition
 from ottla.streams.plan.tables import TableFilter, TableMapValues, ToStream, ToTable
 
 OFFERED = ("key", "value")
@@ -35,8 +34,18 @@ OFFERED = ("key", "value")
 def paths_from(flow: Flow, origin: Node, context: Context) -> Paths:
     """Return the paths from an origin."""
     builder = _PathBuilder(flow, context)
-    changed = isinstance(origin, Process) and not origin.values_only
-    return Paths(builder.out_of(origin, changed), tuple(builder.begins))
+    follow = builder.out_of(origin)
+    return Paths(_with_keys(follow) if origin.is_table else follow, tuple(builder.begins))
+
+
+def _with_keys(after: Path) -> Path:
+    """A table has no rows without a key, also one of a topic that nobody remembers."""
+
+    def path(key: Any, value: Any, old: Any, emit: Emit) -> None:
+        if key is not None:
+            after(key, value, old, emit)
+
+    return path
 
 
 class _PathBuilder:
@@ -47,9 +56,9 @@ class _PathBuilder:
         self._context = context
         self.begins: list[Callable[[], None]] = []
 
-    def out_of(self, node: Node, changed: bool) -> Path:
+    def out_of(self, node: Node) -> Path:
         """Return what happens with a record that flows out of a node."""
-        paths = [self._into(each, node, changed) for each in self._flow.readers(node)]
+        paths = [self._into(each, node) for each in self._flow.readers(node)]
         if len(paths) == 1:
             return paths[0]
 
@@ -59,13 +68,12 @@ class _PathBuilder:
 
         return each_in_turn
 
-    def _into(self, reader: Node | StageInput | End, node: Node, changed: bool) -> Path:
+    def _into(self, reader: Node | StageInput | End, node: Node) -> Path:
         if isinstance(reader, StageInput):
-            return _stage_input(reader, changed)
+            return _stage_input(reader)
         if isinstance(reader, End):
             return _row(reader, reader.node) if isinstance(reader.node, To) else _seen(reader)
-        changed = changed or isinstance(reader, Map | FlatMap | SelectKey | Regroup)
-        after = self.out_of(reader, changed)
+        after = self.out_of(reader)
         if isinstance(reader, Merge | Repartition):
             return after
         if isinstance(reader, GlobalTableJoin):
@@ -76,10 +84,9 @@ class _PathBuilder:
         return _stepping(reader, after) if maker is None else maker(reader, after)
 
 
-def _stage_input(stage_input: StageInput, changed: bool) -> Path:
+def _stage_input(stage_input: StageInput) -> Path:
     stage = stage_input.stage
-    moves = changed and not isinstance(stage.node, Process)
-    number, olds = -stage_input.number if moves else stage_input.number, stage.olds
+    number, olds = -stage_input.number if stage_input.moves else stage_input.number, stage.olds
     if stage.values:
         return lambda key, value, old, emit: emit((number, key, value, old if olds else None))
 

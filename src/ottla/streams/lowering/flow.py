@@ -16,9 +16,12 @@ from typing import TypeAlias
 from ottla.streams.lowering.context import Context
 from ottla.streams.lowering.lower import stages_of
 from ottla.streams.lowering.stateful.stage import Stage
+from ottla.streams.plan.aggregates import Regroup
 from ottla.streams.plan.node import Node
+from ottla.streams.plan.process import Process
 from ottla.streams.plan.sinks import SINKS, To
 from ottla.streams.plan.sources import GlobalTableSource, Source
+from ottla.streams.plan.stateless import FlatMap, Map, SelectKey
 from ottla.streams.plan.topology import Plan, upstream
 
 
@@ -49,6 +52,23 @@ class StageInput:
     number: int
     stage: Stage
     side: int
+
+    @property
+    def moves(self) -> bool:
+        """Whether what comes in goes through a topic of Kafka Streams' own before. All of it does, or nothing: also
+        what comes under its own key, where it was merged with what does not.
+        """
+        given = self.stage.inputs[self.side]
+        return not isinstance(self.stage.node, Process) and _may_change_keys(given)
+
+
+def _may_change_keys(node: Node) -> bool:
+    """Whether a key may have changed since the last operator with state."""
+    if isinstance(node, Process):
+        return not node.values_only
+    if isinstance(node, Map | FlatMap | SelectKey | Regroup):
+        return True
+    return not node.stateful and any(_may_change_keys(each) for each in node.inputs)
 
 
 Reader: TypeAlias = Node | StageInput | End

@@ -116,7 +116,8 @@ class Handler:
                 rows = batch.where(~F.col("output").isin(seen)) if seen else batch
                 self._write(writable(rows), number)
             if is_looked_at:
-                self._look(batch.collect())
+                # Rows of Spark's own cannot have all times that there are: Python refuses some of the year 1.
+                self._look(batch.toArrow().to_pylist())
         finally:
             if is_looked_at:
                 batch.unpersist()
@@ -124,7 +125,7 @@ class Handler:
     def _look(self, rows: list[Any]) -> None:
         """Call the functions with what is theirs, and hand all to whoever collects, in the order of the rows."""
         look = [self._looking(n, each) for n, each in enumerate(self._execution.outputs)]
-        records = [look[row.output](row) for row in rows]
+        records = [look[row["output"]](row) for row in rows]
         if self._collect is not None:
             self._collect(records)
 
@@ -137,20 +138,19 @@ class Handler:
 
         def look(row: Any) -> Record:
             found = row[f"seen_{number}"]
-            key, value = load_key(found.key), load_value(found.value)
+            key, value = load_key(found["key"]), load_value(found["value"])
             if call is not None:
                 call(key, value)
             elif isinstance(node, Print):
                 self._show(f"[{node.label}]: {key}, {value}")
-            return Record(
-                node.name, found.partition, found.offset, found.timestamp, key, value, _headers(found)
-            )
+            place = found["partition"], found["offset"], found["timestamp"]
+            return Record(node.name, *place, key, value, _headers(found))
 
         return look
 
 
 def _headers(row: Any) -> tuple[tuple[str, bytes | None], ...]:
-    return tuple((each.key, None if each.value is None else bytes(each.value)) for each in row.headers or ())
+    return tuple((each["key"], each["value"]) for each in row["headers"] or ())
 
 
 def _reader(node: Node) -> Callable[[Any], Record]:
@@ -162,9 +162,9 @@ def _reader(node: Node) -> Callable[[Any], Record]:
         keys = values = decoder(serde(bytes))
 
     def read(row: Any) -> Record:
-        key = None if row.key is None else keys(bytes(row.key))
-        value = None if row.value is None else values(bytes(row.value))
-        partition = -1 if row.partition is None else row.partition
-        return Record(row.topic, partition, -1, row.timestamp, key, value, _headers(row))
+        key = None if row["key"] is None else keys(row["key"])
+        value = None if row["value"] is None else values(row["value"])
+        partition = -1 if row["partition"] is None else row["partition"]
+        return Record(row["topic"], partition, -1, row["timestamp"], key, value, _headers(row))
 
     return read

@@ -1,8 +1,11 @@
 """A micro-batch operator by operator: where a table shows one change a key and micro-batch.
 
-B1  Each operator takes all that a micro-batch brings it before those who read it begin. What comes by several queues
-    (the topics, and the operators with state before it) is taken in the order of times, as records of topics are.
-B2  Of a table that is remembered the last change of each key flows out, from what was there before the first. A row
+B1  Each operator that remembers takes all that a micro-batch brings it before those who read it begin. What comes by
+    several queues (the topics, and the operators that remember before it) is taken in the order of times, as records of
+    topics are.
+B2  What it makes goes through operators without state to the next that remember, and to the ends: one record all its
+    way before the next begins.
+B3  Of a table that is remembered the last change of each key flows out, from what was there before the first. A row
     that has come and gone again says nothing.
 """
 
@@ -41,6 +44,7 @@ class ByBatch:
         nodes: Sequence[Node],
         operators: Mapping[Node, Operator],
         sinks: Mapping[Node, TopicSink | RecordSink],
+        readers: Mapping[Node, Sequence[tuple[Node, int]]],
         *,
         native: bool = False,
     ) -> None:
@@ -48,39 +52,41 @@ class ByBatch:
         self._nodes = nodes
         self._operators = operators
         self._sinks = sinks
+        self._readers = readers
         olds = wants_old(plan)
-        self._collapsing = {
+        self._remembering = {
             each
             for each in nodes
-            if each.is_table
-            and each.stateful
-            and (not isinstance(each, TableSource | ToTable) or each in olds)
+            if each.stateful and (not isinstance(each, TableSource | ToTable) or each in olds)
         }
 
     def run(self, read: Sequence[tuple[Source, Change | Record]], now: int) -> list[Written]:
         """Run a micro-batch."""
         written = [Written(source, each, each) for source, each in read if isinstance(each, Record)]
-        flown: dict[Node, list[Queued]] = {}
+        waiting: dict[Node, list[Queued]] = {each: [] for each in self._nodes}
+        for source, each in read:
+            if isinstance(each, Change):
+                waiting[source].append(Queued(0, f"topic {each.place[0]}", each))
         for node in self._nodes:
-            if isinstance(node, Source):
-                given = [
-                    Queued(0, f"topic {each.place[0]}", each)
-                    for source, each in read
-                    if source is node and isinstance(each, Change)
-                ]
-            else:
-                given = [
-                    each._replace(side=side)
-                    for side, source in enumerate(node.inputs)
-                    for each in flown.get(source, ())
-                ]
-            if isinstance(node, SINKS):
-                written += [self._written(node, each.change) for each in given]
-                continue
-            flown[node] = self._flown(node, given, now)
-            if node in self._sinks:
-                written += [self._written(node, each.change) for each in flown[node]]
+            if isinstance(node, Source) or node in self._remembering:
+                for flown in self._flown(node, waiting[node], now):
+                    self._flow(node, flown, waiting, written)
         return written
+
+    def _flow(
+        self, node: Node, flown: Queued, waiting: dict[Node, list[Queued]], written: list[Written]
+    ) -> None:
+        if node in self._sinks and not isinstance(node, SINKS):
+            written.append(self._written(node, flown.change))
+        for reader, side in self._readers[node]:
+            given = flown._replace(side=side)
+            if reader in self._remembering:
+                waiting[reader].append(given)
+            elif isinstance(reader, SINKS):
+                written.append(self._written(reader, given.change))
+            else:
+                for change in self._taken(reader, given):
+                    self._flow(reader, flown._replace(change=change), waiting, written)
 
     def _written(self, node: Node, change: Change) -> Written:
         try:
@@ -88,19 +94,21 @@ class ByBatch:
         except FunctionFailed as failed:
             raise failed.located(*change.place) from failed.__cause__
 
+    def _taken(self, node: Node, given: Queued) -> list[Change]:
+        try:
+            return list(self._operators[node].take(given.side, given.change))
+        except FunctionFailed as failed:
+            raise failed.located(*given.change.place) from failed.__cause__
+
     def _flown(self, node: Node, given: list[Queued], now: int) -> list[Queued]:
         operator = self._operators[node]
         name = f"operator {node.name}"
         out = [Queued(0, name, each) for each in operator.begin(now)]
-        for each in _in_order(node, given) if node.stateful else given:
-            try:
-                made = operator.take(each.side, each.change)
-            except FunctionFailed as failed:
-                raise failed.located(*each.change.place) from failed.__cause__
-            queue = name if node.stateful else each.queue
-            out += [Queued(0, queue, change) for change in made]
+        for each in _in_order(node, given) if node in self._remembering else given:
+            queue = name if node in self._remembering else each.queue
+            out += [Queued(0, queue, change) for change in self._taken(node, each)]
         out += [Queued(0, name, each) for each in operator.end()]
-        if node not in self._collapsing:
+        if not node.is_table or node not in self._remembering:
             return out
         if self._native:  # Spark's own aggregation knows no headers
             out = [each._replace(change=each.change._replace(headers=())) for each in out]

@@ -70,7 +70,9 @@ class Interpreter:
         self._raw_readers = {each: Reader(each, dead_letters) for each in self._sources}
         self._by_batch = None
         if updates == "last":
-            self._by_batch = ByBatch(plan, self._nodes, self._operators, self._sinks, native=native)
+            self._by_batch = ByBatch(
+                plan, self._nodes, self._operators, self._sinks, self._readers, native=native
+            )
         self._written: list[Written] = []
 
     def feed(self, record: Record) -> list[Written]:
@@ -79,6 +81,7 @@ class Interpreter:
 
     def batch(self, given: Mapping[str, Sequence[Record]]) -> list[Written]:
         """Take a micro-batch of records by topic."""
+        self._follow(given)
         return self._batch(self._queues(given))
 
     def run(self, given: Mapping[str, Sequence[Record]], batches: int) -> list[Written]:
@@ -108,7 +111,6 @@ class Interpreter:
         return [each for each in self._sources if not isinstance(each, GlobalTableSource)]
 
     def _queues(self, given: Mapping[str, Sequence[Record]]) -> list[list[Read]]:
-        self._follow(given)
         return [
             self._read(source, given[topic])
             for source in self._streams()

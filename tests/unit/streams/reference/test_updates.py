@@ -45,6 +45,18 @@ def test_operators_take_their_turns_and_a_join_goes_by_time() -> None:
     assert [value for _, value, _ in made(app, given)["answers"]] == ["late3"]
 
 
+def test_records_keep_their_order_where_paths_branch_and_merge() -> None:
+    app = App("paths", updates="last")
+    words = app.stream("words", value=int)
+    low, rest = words.split({"low": lambda v: v < 3}, default="rest").values()
+    again = low.map_values(lambda v: v + 10)
+    again.merge(rest, words).to("merged")
+    rest.merge(low).group_by_key().reduce(lambda before, new: new).to("newest")
+    written = made(app, {"words": [("a", 5, 1), ("a", 1, 2), ("a", 7, 9), ("a", 2, 4)]})
+    assert [value for _, value, _ in written["merged"]] == [5, 5, 11, 1, 7, 7, 12, 2]
+    assert written["newest"] == [("a", 2, 9)]
+
+
 def test_records_may_be_written_by_many_sinks_and_by_none() -> None:
     app = App("loose", updates="last")
     app.stream("words").group_by_key().count(name="per-word")

@@ -3,13 +3,15 @@
 What Spark does between them is done here: parcels are grouped by label, in any order.
 """
 
+import pickle
 import random
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
+from pyspark import cloudpickle
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from ottla.streams import App
@@ -23,8 +25,10 @@ from ottla.streams.lowering.stateful.host import Host
 from ottla.streams.lowering.stateful.parcels import Parcel, batch_of
 from ottla.streams.plan.node import StreamNode
 from ottla.streams.plan.old_values import wants_old
+from ottla.streams.plan.topology import Plan
 from ottla.streams.types.codec import decoder
 
+T = TypeVar("T")
 # topic, partition → records of (key, value, timestamp), plain
 Given = Mapping[tuple[str, int], Sequence[tuple[Any, Any, int]]]
 
@@ -32,8 +36,8 @@ Given = Mapping[tuple[str, int], Sequence[tuple[Any, Any, int]]]
 class State:
     """A MapState of one group, as PySpark has it."""
 
-    def __init__(self) -> None:
-        self.rows: dict[tuple[bytes], tuple[bytes]] = {}
+    def __init__(self, rows: dict[tuple[bytes], tuple[bytes]] | None = None) -> None:
+        self.rows = {} if rows is None else rows
         self.getValue = self.rows.get
 
     def updateValue(self, key: tuple[bytes], value: tuple[bytes]) -> None:
@@ -46,13 +50,22 @@ class State:
         return list(self.rows.items())
 
 
+def travelled(thing: T) -> T:
+    """The same as a process of Spark's gets it: nothing that a task leaves in it is there for the next one."""
+    found: T = pickle.loads(cloudpickle.dumps(thing))
+    return found
+
+
 class Chain:
     """A topology that runs."""
 
-    def __init__(self, app: App, partitions: int = 1, updates: str = "all", seed: int = 0) -> None:
-        plan = app.plan()
+    def __init__(
+        self, app: App | Plan, partitions: int = 1, updates: str = "all", seed: int = 0, **more: Any
+    ) -> None:
+        plan = app.plan() if isinstance(app, App) else app
         spark: Any = None
-        context = Context(spark, "app", spark, partitions, updates, given={}, wants_old=wants_old(plan))
+        more = {"given": {}, **more}
+        context = Context(spark, "app", spark, partitions, updates, wants_old=wants_old(plan), **more)
         self.execution = Execution(plan, context)
         self._context = context
         self._states: dict[tuple[int, int, str], State] = {}
@@ -67,7 +80,8 @@ class Chain:
         flow = self.execution.flow
         for source in flow.sources:
             entry, is_alone = flow.entry(source), flow.is_alone(source)
-            made = OriginPass(paths_from(flow, entry, self._context), self.execution.layout, not is_alone)
+            paths = paths_from(flow, entry, self._context)
+            made = travelled(OriginPass(paths, self.execution.layout, not is_alone))
             for (topic, partition), records in given.items():
                 if topic in source.topics:
                     found = list(made(self._batches(entry, topic, partition, records)))
@@ -101,15 +115,17 @@ class Chain:
             }
             for n, (key, value, time) in enumerate(records)
         ]
+        return [pa.RecordBatch.from_pylist(rows[start:end], fields) for start, end in self._edges(len(rows))]
+
+    def _edges(self, count: int) -> list[tuple[int, int]]:
         # Batches end anywhere.
-        edges = sorted({0, len(rows), *(self._chance.randint(0, len(rows)) for _ in range(2))})
-        return [pa.RecordBatch.from_pylist(rows[start:end], fields) for start, end in pairwise(edges)]
+        return list(pairwise(sorted({0, count, *(self._chance.randint(0, count) for _ in range(2))})))
 
     def _staged(self, n: int, frame: Any, parcels: list[Parcel]) -> list[Parcel]:
         shuffled = self._chance.sample(parcels, len(parcels))
         found: list[Parcel] = []
         for label in dict.fromkeys(each.label for each in shuffled):
-            host = Host(self.execution.flow.stages[n].operator, frame)
+            host = travelled(Host(self.execution.flow.stages[n].operator, frame))
             handle: Any = SimpleNamespace(
                 getMapState=lambda name, *_, label=label: self._states.setdefault((n, label, name), State())
             )

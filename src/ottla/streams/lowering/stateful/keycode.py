@@ -54,7 +54,7 @@ def key_code(type: Type) -> KeyCode:
     """Return how keys of a type become bytes."""
     encode, decode = _code(type)
     if isinstance(type, WindowedKey):
-        return KeyCode(encode, decode, lambda at: at[: -_SPAN.size])
+        return KeyCode(encode, decode, _without_span)
     return KeyCode(encode, decode, lambda at: at)
 
 
@@ -86,10 +86,7 @@ def _code(type: Type) -> tuple[Encode, Decode]:
     if isinstance(type, Boolean):
         return lambda given: b"\1" if given else b"\0", lambda data: data == b"\1"
     if isinstance(type, Real):
-        return (
-            lambda given: _DOUBLE.pack(given if given == given else math.nan),
-            lambda data: _DOUBLE.unpack(data)[0],
-        )
+        return _real_bytes, _real
     if isinstance(type, Exact):
         return lambda given: f"{normal(given):f}".encode(), lambda data: decimal.Decimal(data.decode())
     if isinstance(type, Instant):
@@ -109,8 +106,8 @@ def _composite(type: Type) -> tuple[Encode, Decode]:
     if isinstance(type, WindowedKey):
         encode, decode = _code(type.of)
         return (
-            lambda given: encode(given[0]) + _SPAN.pack(given[1], given[2]),
-            lambda data: (decode(data[: -_SPAN.size]), *_SPAN.unpack(data[-_SPAN.size :])),
+            lambda given: encode(given[0]) + _span_bytes(given[1], given[2]),
+            lambda data: (decode(_without_span(data)), *_span(data)),
         )
     if isinstance(type, Struct):
         return _fields([_code(each.type) for each in type.fields])
@@ -125,6 +122,31 @@ def _composite(type: Type) -> tuple[Encode, Decode]:
     if isinstance(type, Dictionary):
         return _pairs(_code(type.key), _code(type.value))
     raise AssertionError(f"no bytes for a key of type {type!r}")
+
+
+# Functions inside of functions travel to Spark's processes with the globals that they name, and a Struct cannot. These
+# travel by name.
+
+
+def _real_bytes(given: float) -> bytes:
+    # Java has many NaNs, of which Python knows one.
+    return _DOUBLE.pack(given if given == given else math.nan)
+
+
+def _real(data: bytes) -> Any:
+    return _DOUBLE.unpack(data)[0]
+
+
+def _span_bytes(start: int, end: int) -> bytes:
+    return _SPAN.pack(start, end)
+
+
+def _span(data: bytes) -> tuple[Any, ...]:
+    return _SPAN.unpack(data[-_SPAN.size :])
+
+
+def _without_span(data: bytes) -> bytes:
+    return data[: -_SPAN.size]
 
 
 def _wrapped(encode: Encode, given: Any) -> bytes:

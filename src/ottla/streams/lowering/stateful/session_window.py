@@ -93,14 +93,14 @@ class SessionWindows(Operator):
             elif session == (record.timestamp, record.timestamp):
                 old = gone  # another record at the same time: the session stays what it is
             else:
-                self.emit((record.key, *each), None, gone, each[1])
+                self.emit((record.key, *each), None, gone, each[1], record.headers)
         new = self._fold.add(record, aggregate)
         if new is not None:
             sessions[session] = new
         if self._closing:
             self._closings.add(self._closes(session), record.at + _SPAN.pack(*session))
         else:
-            self.emit((record.key, *session), new, old, session[1])
+            self.emit((record.key, *session), new, old, session[1], record.headers)
 
     def _closes(self, session: tuple[int, int]) -> int:
         return session[1] + self._gap + self._grace + 1
