@@ -10,7 +10,7 @@ from ottla.client.settings.resolve import OWN, TABLES
 from tests.tidy.tree import SOURCE, syntax
 
 CLIENT = SOURCE / "client"
-# Whose code a client is, beside what lies in the room itself.
+# Whose code a client is, beside what lies in the package itself.
 FOLDERS = {"producer": "producer", "consumer": "consumer", "share": "consumer", "admin": "admin"}
 # These hand names around without acting on them.
 NAMING = {CLIENT / "serializer.py"}

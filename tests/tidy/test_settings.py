@@ -6,7 +6,7 @@ from ottla.metadata.settings.broker import BROKER, broker_setting
 from ottla.metadata.settings.group import GROUP
 from ottla.metadata.settings.honoured import HONOURED_DIRECTLY, HONOURED_GROUP, HONOURED_TOPIC
 from ottla.metadata.settings.topic import SYNONYMS, TOPIC
-from tests.tidy.tree import SOURCE, modules, room, syntax
+from tests.tidy.tree import SOURCE, modules, package_of, syntax
 
 # Modules that name settings without acting on them.
 TABLES = SOURCE / "metadata" / "settings"
@@ -26,7 +26,7 @@ def names_read(without: set[str] | None = None) -> tuple[set[str], set[str]]:
     texts: set[str] = set()
     attributes: set[str] = set()
     for path in modules():
-        if TABLES not in path.parents and room(path) not in (without or {"client", "sim", "http", "services"}):
+        if TABLES not in path.parents and package_of(path) not in (without or {"client", "sim", "http", "services"}):
             for node in ast.walk(syntax(path)):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     texts.add(node.value)

@@ -25,8 +25,8 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def room(path: Path) -> str:
-    """The room that a module of the package belongs to."""
+def package_of(path: Path) -> str:
+    """The package that a module belongs to."""
     return path.relative_to(SOURCE).parts[0]
 
 

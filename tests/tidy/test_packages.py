@@ -1,4 +1,4 @@
-"""Rooms import only the rooms below them, and touch the outside world through one door."""
+"""Packages import only the packages below them, and touch the outside world through one interface."""
 
 import ast
 import tomllib
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tidy.tree import ROOT, SOURCE, modules, name, room, syntax
+from tests.tidy.tree import ROOT, SOURCE, modules, name, package_of, syntax
 
 # These think, and do nothing else.
 PURE = {
@@ -27,22 +27,22 @@ def imports(path: Path) -> set[str]:
     return found
 
 
-def test_the_layers_name_every_room() -> None:
+def test_the_layers_name_every_package() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     (contract,) = settings["tool"]["importlinter"]["contracts"]
     assert contract["exhaustive"]
     named = {each.strip() for layer in contract["layers"] for each in layer.split("|")}
     built = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert built == {each for each in named if not each.startswith("(")}, (
-        "a room is built when its brackets are gone"
+        "a package is built when its brackets are gone"
     )
 
 
 @pytest.mark.parametrize("path", [path for path in modules() if path.parent != SOURCE], ids=name)
 def test_purity(path: Path) -> None:
     forbidden: set[str] = set()
-    if room(path) in PURE:
+    if package_of(path) in PURE:
         forbidden = IMPURE_MODULES | WORLDLY_MODULES
-    elif room(path) != "world":
+    elif package_of(path) != "world":
         forbidden = WORLDLY_MODULES
     assert not imports(path) & forbidden
