@@ -1,6 +1,7 @@
 """Connections by broker: made once, agreed on, left in peace when asked, and made again after a pause."""
 
 import asyncio
+import re
 
 import pytest
 
@@ -188,14 +189,12 @@ def test_idle_connections_are_closed():
 def test_who_does_not_accept_is_given_more_time_each_time():
     async def test(brokers, connections):
         brokers.deaf.add("one:9092")
-        loop = asyncio.get_running_loop()
-        took = []
+        given = []
         for _ in range(3):
-            began = loop.time()
-            with pytest.raises(Disconnected, match="did not accept within"):
+            with pytest.raises(Disconnected) as refused:
                 await beat(connections)
-            took.append(loop.time() - began)
-        assert took[0] < 0.02 < took[1] < 0.04 < took[2]
+            given.append(float(re.search(r"did not accept within ([\d.]+) s", str(refused.value))[1]))
+        assert given[0] < 0.02 < given[1] < 0.04 < given[2]  # as told, whatever else the machine does
 
     run(test, **{"socket.connection.setup.timeout.ms": 12, "socket.connection.setup.timeout.max.ms": 1_000})
 
