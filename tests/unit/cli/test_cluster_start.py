@@ -52,5 +52,6 @@ def test_it_greets_once_its_nodes_serve(tmp_path: Path, port: int) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(SECONDS_MAX) == 0
     finally:
-        process.kill()
-        process.communicate()
+        # Its nodes are processes of their own, which it stops; killed, it would leave them behind.
+        process.terminate()
+        process.communicate(timeout=SECONDS_MAX)
